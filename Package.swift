@@ -1,0 +1,43 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every Swift target is compiled with: Swift 6, the upcoming features we rely on, no warning left standing.
+let common: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+/// Everything but the wrappers around C: no unsafe construct compiles here.
+let safe: [SwiftSetting] = common + [.strictMemorySafety()]
+
+let package = Package(
+    name: "ingest",
+    targets: [
+        // C libraries of the system, one module map and one shim header each.
+        .systemLibrary(name: "CCurl"),
+        .systemLibrary(name: "CMicroHTTPD"),
+        .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CChecksums"),
+        .target(name: "CLinux"),
+
+        // Pure values and decisions.
+        .target(name: "IngestModel", swiftSettings: safe),
+
+        // One C library each, made safe.
+        .target(name: "SystemIO", dependencies: ["CLinux", "IngestModel"], swiftSettings: common),
+        .target(name: "Checksums", dependencies: ["CChecksums", "SystemIO", "IngestModel"], swiftSettings: common),
+        .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: common),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "SystemIO"], swiftSettings: common),
+        .target(name: "HTTPServer", dependencies: ["CMicroHTTPD", "SystemIO"], swiftSettings: common),
+
+        // Features; they do not know each other.
+        .target(
+            name: "UploadList", dependencies: ["IngestModel", "SQLite", "SystemIO"], swiftSettings: safe),
+        .target(
+            name: "VideoCache", dependencies: ["Checksums", "IngestModel", "SystemIO"], swiftSettings: safe),
+    ]
+)

@@ -1,0 +1,145 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/ioprio.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int64_t linux_copy_file_range(int source, int64_t source_offset, int target, int64_t target_offset, uint64_t length) {
+    off64_t from = source_offset, to = target_offset;
+    return copy_file_range(source, &from, target, &to, length, 0);
+}
+
+int linux_reflink(int source, int target) { return ioctl(target, FICLONE, source); }
+
+int linux_rename_noreplace(const char *from, const char *to) {
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+}
+
+static struct flock one_byte(int64_t offset) {
+    struct flock lock;
+    memset(&lock, 0, sizeof lock);
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = offset;
+    lock.l_len = 1;
+    return lock;
+}
+
+int linux_lock_byte(int descriptor, int64_t offset) {
+    struct flock lock = one_byte(offset);
+    return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
+int linux_byte_is_locked(int descriptor, int64_t offset) {
+    struct flock lock = one_byte(offset);
+    if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -1;
+    return lock.l_type == F_UNLCK ? 0 : 1;
+}
+
+int linux_has_writer(int descriptor) {
+    // A lease that is broken while we hold it raises SIGIO, whose default action kills the process.
+    sigset_t sigio, before;
+    sigemptyset(&sigio);
+    sigaddset(&sigio, SIGIO);
+    pthread_sigmask(SIG_BLOCK, &sigio, &before);
+    int result, saved = 0;
+    if (fcntl(descriptor, F_SETLEASE, F_RDLCK) == 0) {
+        fcntl(descriptor, F_SETLEASE, F_UNLCK);
+        result = 0;
+    } else {
+        saved = errno;
+        result = saved == EAGAIN ? 1 : -1;
+    }
+    struct timespec none = {0, 0};
+    while (sigtimedwait(&sigio, NULL, &none) == SIGIO) {}
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+    return result;
+}
+
+int64_t linux_file_system_type(int descriptor) {
+    struct statfs status;
+    if (fstatfs(descriptor, &status) != 0) return -1;
+    return (int64_t)status.f_type;
+}
+
+int linux_set_idle_io_priority(void) {
+    return (int)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+}
+
+int linux_set_parent_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); }
+
+int linux_spawn(int32_t *pid, const char *program, char *const *arguments, char *const *environment, int standard_input,
+                int standard_output, int standard_error) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) return error;
+    error = posix_spawnattr_init(&attributes);
+    if (error != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return error;
+    }
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int sources[3] = {standard_input, standard_output, standard_error};
+    for (int target = 0; target < 3 && error == 0; target++)
+        error = posix_spawn_file_actions_adddup2(&actions, sources[target], target);
+    if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    if (error == 0) error = posix_spawnattr_setsigmask(&attributes, &none);
+    if (error == 0) error = posix_spawnattr_setsigdefault(&attributes, &all);
+    if (error == 0) error = posix_spawnattr_setpgroup(&attributes, 0);
+    if (error == 0)
+        error = posix_spawnattr_setflags(&attributes,
+                                         POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (error == 0) error = posix_spawn(pid, program, &actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+int linux_pipe(int *ends) { return pipe2(ends, O_CLOEXEC); }
+
+int linux_wait_for_end(int32_t pid) {
+    siginfo_t information;
+    memset(&information, 0, sizeof information);
+    if (waitid(P_PID, (id_t)pid, &information, WEXITED | WNOWAIT) != 0) return -1;
+    return information.si_code == CLD_EXITED ? information.si_status : 256 + information.si_status;
+}
+
+int linux_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds) {
+    struct timespec times[2];
+    memset(times, 0, sizeof times);
+    times[0].tv_nsec = UTIME_OMIT;
+    times[1].tv_sec = (time_t)seconds;
+    times[1].tv_nsec = (long)nanoseconds;
+    return futimens(descriptor, times);
+}
+
+int linux_set_tcp_timeouts(int socket, unsigned int user_timeout_milliseconds, int keepalive_seconds) {
+    int on = 1, probes = 3;
+    int result = setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_milliseconds,
+                            sizeof user_timeout_milliseconds);
+    result |= setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    result |= setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_seconds, sizeof keepalive_seconds);
+    result |= setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &keepalive_seconds, sizeof keepalive_seconds);
+    result |= setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    return result;
+}

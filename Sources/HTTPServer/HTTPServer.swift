@@ -1,0 +1,249 @@
+import CMicroHTTPD
+import Glibc
+import Synchronization
+import SystemIO
+
+/// An HTTP/1.1 server on libmicrohttpd, with a thread for each connection, so that handlers may block.
+///
+/// Listens from `init` on; stops when `stop` is called or the last reference goes.
+package final class HTTPServer: Sendable {
+    package struct Limits: Sendable {
+        package var connections: UInt32 = 512
+        /// Seconds without a byte after which a connection is closed.
+        package var idleSeconds: UInt32 = 60
+        package var patience = Patience()
+
+        package init() {}
+    }
+
+    /// The address it listens at, with the port that was given or picked.
+    package let address: ListenAddress
+    private let context: ServerContext
+    private let daemon: DaemonHandle
+
+    /// - Throws: `ListenError` with the reason in words.
+    package init(
+        listen address: ListenAddress, limits: Limits = Limits(), handler: any RequestHandler
+    ) throws(ListenError) {
+        var storage = try Self.socketAddress(of: address)
+        context = ServerContext(handler: handler, watch: ConnectionWatch(patience: limits.patience))
+        let settings = ingest_mhd_settings(
+            idle_seconds: limits.idleSeconds, most_connections: limits.connections, connection_memory: 128 << 10,
+            thread_stack: 1 << 20)
+        errno = 0
+        guard
+            let daemon = ingest_mhd_start(
+                &storage, settings, Unmanaged.passUnretained(context).toOpaque(), handleRequest, requestCompleted,
+                connectionChanged)
+        else {
+            let reason = errno == 0 ? "the address cannot be used" : String(cString: strerror(errno)).lowercased()
+            throw ListenError(description: "cannot listen at \(address): \(reason)")
+        }
+        self.daemon = DaemonHandle(daemon)
+        self.address = ListenAddress(host: address.host, port: ingest_mhd_port(daemon))
+        context.watch.start()
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Closes the listening socket and all connections, and waits for their threads.
+    package func stop() {
+        context.watch.stop()
+        daemon.stop()
+    }
+
+    /// Cuts a connection, whose sink is then let go.
+    package func drop(connection: Int) {
+        context.watch.drop(connection)
+    }
+
+    private static func socketAddress(of address: ListenAddress) throws(ListenError) -> sockaddr_storage {
+        var hints = addrinfo()
+        hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        let result = getaddrinfo(address.host, "\(address.port)", &hints, &found)
+        guard result == 0, let found, let bytes = found.pointee.ai_addr else {
+            throw ListenError(description: "“\(address.host)” is not a numeric address to listen at")
+        }
+        defer { freeaddrinfo(found) }
+        var storage = sockaddr_storage()
+        memcpy(&storage, bytes, min(Int(found.pointee.ai_addrlen), MemoryLayout<sockaddr_storage>.size))
+        return storage
+    }
+}
+
+/// libmicrohttpd's daemon, stopped once.
+///
+/// `@unchecked`: the pointer is handed out under the lock only.
+private final class DaemonHandle: @unchecked Sendable {
+    private let daemon: Mutex<UInt>
+
+    init(_ daemon: OpaquePointer) {
+        self.daemon = Mutex(UInt(bitPattern: daemon))
+    }
+
+    func stop() {
+        let taken = daemon.withLock { address in
+            defer { address = 0 }
+            return address
+        }
+        if let pointer = OpaquePointer(bitPattern: taken) { MHD_stop_daemon(pointer) }
+    }
+}
+
+/// What the callbacks work with; alive as long as the daemon.
+private final class ServerContext: Sendable {
+    let handler: any RequestHandler
+    let watch: ConnectionWatch
+
+    init(handler: any RequestHandler, watch: ConnectionWatch) {
+        self.handler = handler
+        self.watch = watch
+    }
+
+    static func of(_ pointer: UnsafeMutableRawPointer?) -> ServerContext {
+        guard let pointer else { preconditionFailure("every callback was given its server") }
+        return Unmanaged<ServerContext>.fromOpaque(pointer).takeUnretainedValue()
+    }
+}
+
+/// One request between its head and its answer; lives on its connection's thread.
+private final class ActiveRequest {
+    let action: RequestAction
+    let connection: Int
+    /// Bytes of a body that is thrown away, as far as that is worth it.
+    var discarded = 0
+
+    static let mostDiscarded = 4 << 20
+
+    init(action: RequestAction, connection: Int) {
+        self.action = action
+        self.connection = connection
+    }
+}
+
+private func handleRequest(
+    context: UnsafeMutableRawPointer?, connection: OpaquePointer?, url: UnsafePointer<CChar>?,
+    method: UnsafePointer<CChar>?, version: UnsafePointer<CChar>?, data: UnsafePointer<CChar>?,
+    size: UnsafeMutablePointer<Int>?, state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> MHD_Result {
+    guard let connection, let url, let method, let size, let state else { return .NO }
+    let server = ServerContext.of(context)
+    guard let known = state.pointee else {
+        return begin(
+            connection, server, url: String(cString: url), method: String(cString: method), state: state)
+    }
+    let request = Unmanaged<ActiveRequest>.fromOpaque(known).takeUnretainedValue()
+    if size.pointee > 0 {
+        let count = size.pointee
+        server.watch.received(count, on: request.connection)
+        switch request.action {
+        case .receive(let sink):
+            // Valid until this call returns, as the span is.
+            (data ?? url).withMemoryRebound(to: UInt8.self, capacity: count) { bytes in
+                sink.receive(Span(_unsafeStart: bytes, count: count))
+            }
+        case .respond:
+            request.discarded += count
+            if request.discarded > ActiveRequest.mostDiscarded { return .NO }
+        }
+        size.pointee = 0
+        return .YES
+    }
+    server.watch.answering(request.connection)
+    switch request.action {
+    case .receive(let sink): return queue(sink.finish(), on: connection)
+    case .respond(let response): return queue(response, on: connection)
+    }
+}
+
+private func begin(
+    _ connection: OpaquePointer, _ server: ServerContext, url: String, method: String,
+    state: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+) -> MHD_Result {
+    let id = Int(bitPattern: ingest_mhd_socket_context(connection))
+    server.watch.headCame(id)
+    let headers = values(of: connection, .HEADER_KIND).reduce(into: [String: String]()) {
+        $0[$1.name.lowercased()] = $1.value
+    }
+    let query = values(of: connection, .GET_ARGUMENT_KIND).reduce(into: [String: String]()) {
+        $0[$1.name] = $1.value
+    }
+    let length = headers["content-length"].flatMap { Int64($0) }
+    let head = RequestHead(
+        method: method, path: url, query: query, headers: headers, contentLength: length, connection: id)
+    let action = server.handler.begin(head)
+    let request = ActiveRequest(action: action, connection: id)
+    state.pointee = Unmanaged.passRetained(request).toOpaque()
+    // A body that is too long to be thrown away: answer at once, libmicrohttpd then closes the connection.
+    if case .respond(let response) = action, let length, length > ActiveRequest.mostDiscarded {
+        server.watch.answering(id)
+        return queue(response, on: connection)
+    }
+    return .YES
+}
+
+private func requestCompleted(
+    context: UnsafeMutableRawPointer?, connection: OpaquePointer?,
+    state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, code: MHD_RequestTerminationCode
+) {
+    guard let pointer = state?.pointee else { return }
+    let request = Unmanaged<ActiveRequest>.fromOpaque(pointer).takeRetainedValue()
+    state?.pointee = nil
+    ServerContext.of(context).watch.requestEnded(request.connection)
+}
+
+private func connectionChanged(
+    context: UnsafeMutableRawPointer?, connection: OpaquePointer?,
+    socketContext: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, code: MHD_ConnectionNotificationCode
+) {
+    guard let connection, let socketContext else { return }
+    let server = ServerContext.of(context)
+    if code == .CONNECTION_NOTIFY_STARTED {
+        // The number of the connection, kept in the pointer itself.
+        socketContext.pointee = UnsafeMutableRawPointer(
+            bitPattern: server.watch.opened(socket: ingest_mhd_socket(connection)))
+    } else {
+        server.watch.closed(Int(bitPattern: socketContext.pointee))
+    }
+}
+
+private func values(of connection: OpaquePointer, _ kind: MHD_ValueKind) -> [(name: String, value: String)] {
+    final class Collected { var pairs: [(name: String, value: String)] = [] }
+    let collected = Collected()
+    MHD_get_connection_values(
+        connection, kind,
+        { context, _, name, value in
+            guard let context, let name else { return .YES }
+            let collected = Unmanaged<Collected>.fromOpaque(context).takeUnretainedValue()
+            collected.pairs.append((String(cString: name), value.map { String(cString: $0) } ?? ""))
+            return .YES
+        }, Unmanaged.passUnretained(collected).toOpaque())
+    return collected.pairs
+}
+
+private func queue(_ response: ServerResponse, on connection: OpaquePointer) -> MHD_Result {
+    let made: OpaquePointer?
+    switch response.body {
+    case .bytes(let bytes):
+        var bytes = bytes
+        made = bytes.withUnsafeMutableBytes {
+            MHD_create_response_from_buffer($0.count, $0.baseAddress, .RESPMEM_MUST_COPY)
+        }
+    case .file(let slice):
+        // libmicrohttpd closes the descriptor with the response.
+        guard let number = try? slice.file.descriptor.duplicatedNumber() else { return .NO }
+        made = MHD_create_response_from_fd_at_offset64(
+            UInt64(slice.count), number, UInt64(slice.range.lowerBound))
+        if made == nil { close(number) }
+    }
+    guard let made else { return .NO }
+    defer { MHD_destroy_response(made) }
+    for header in response.headers where MHD_add_response_header(made, header.name, header.value) == .NO {
+        return .NO
+    }
+    return MHD_queue_response(connection, UInt32(response.status), made)
+}

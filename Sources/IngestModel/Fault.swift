@@ -1,0 +1,46 @@
+/// Why an item could not go on: a code to act on, a sentence for people, and whether trying again makes sense.
+///
+/// Whether to try again is decided where the fault is born; those who retry only obey it.
+package struct Fault: Error, Hashable, Codable, Sendable {
+    package enum Code: String, Codable, Sendable, CaseIterable {
+        // The recording
+        case recordingMissing, recordingUnreadable, recordingChanged, notAFile
+        // The media process
+        case notMedia, notFinalised, damaged, nothingToEncode, encoderFailed, encoderCrashed, encoderHung, verification
+        case mediaProgramMissing
+        // The cache and this machine
+        case diskFull, cacheUnusable, copyLost, copyChanged, foundInCache, fileSystem
+        // The far side
+        case unreachable, certificate, busy, farSideFull, invalidAnswer, refused, credentials, redirected
+        case damagedOnTheWay, forgotten, conflict, tooLarge, receiptMismatch
+    }
+
+    package enum Retry: Hashable, Codable, Sendable {
+        /// Trying again unchanged would fail again.
+        case never
+        /// Worth another try; not before `after` seconds have passed, where the far side said so.
+        case later(after: Double?)
+    }
+
+    package let code: Code
+    /// One sentence: what happened, why, and what to do. Printable; names no secret.
+    package let reason: String
+    package let retry: Retry
+
+    package init(_ code: Code, _ reason: String, retry: Retry = .never) {
+        self.code = code
+        self.reason = reason.printable
+        self.retry = retry
+    }
+
+    package var isTemporary: Bool { retry != .never }
+
+    /// What the far side demanded to wait, in seconds.
+    package var demandedDelay: Double? {
+        if case .later(let after) = retry { after } else { nil }
+    }
+}
+
+extension Fault: CustomStringConvertible {
+    package var description: String { reason }
+}

@@ -1,0 +1,226 @@
+package import FoundationEssentials
+
+/// What happens next to an item: the only place where states follow each other.
+///
+/// A pure state machine. `step` says what the holder of the item's lock has to do; when that has happened (or failed)
+/// `apply` says what to write down. The caller writes it down before it acts on it.
+package enum ItemLife {
+    /// What to do next.
+    package enum Step: Hashable, Sendable {
+        case obey(Wish)
+        /// Delete what the cache holds of the item: an unfinished copy, or one that is no longer needed.
+        case cleanUp
+        case prepare
+        case upload
+        /// The receipt is there; do what follows an upload.
+        case save
+        /// Nothing before this moment.
+        case wait(until: Date)
+        /// Nothing, until somebody asks for it.
+        case rest
+    }
+
+    /// What has happened.
+    package enum Event: Sendable {
+        /// The recording was looked at and is about to be copied or encoded under this name.
+        case preparationBegan(RecordingIdentity, name: FileName)
+        /// The copy is complete and synced; it may still carry the suffix of an unfinished one.
+        case prepared(PreparedCopy)
+        case uploadBegan
+        /// The far side's state changed or is about to. `progressed`: more bytes are acknowledged than before.
+        case remoteChanged(RemoteState, progressed: Bool)
+        /// The far side's part is given up; `replacement` is the upload that takes its place, if any yet.
+        case remoteAbandoned(replacement: RemoteState?)
+        /// The digest of the sealed copy has been taken.
+        case digestTaken(SHA256Digest)
+        case received(Receipt)
+        case saved
+        /// The cache holds nothing of the item any more.
+        case cleanedUp
+        /// The sealed copy is gone or no longer what it was; the recording is unchanged, so that it can be made again.
+        case copyLost
+        /// The recording has changed; it counts as it now is.
+        case withdrawn(RecordingIdentity)
+        /// The recording has changed after the copy was taken; the copy goes as it was.
+        case recordingChanged
+        /// Something went wrong; `retryAt` where it is worth another try.
+        case failed(Fault, retryAt: Date?)
+        /// The process stops working on the item; everything is kept.
+        case interrupted
+        case wished(Wish)
+        case resumed
+        case retried
+    }
+
+    package static func step(for item: Item, at now: Date) -> Step {
+        if let wish = item.wish { return .obey(wish) }
+        if item.cleanup == .pending { return .cleanUp }
+        guard item.state.isRunnable else { return .rest }
+        if let retryAt = item.retryAt, retryAt > now { return .wait(until: retryAt) }
+        if item.receipt != nil { return .save }
+        return item.seal == nil ? .prepare : .upload
+    }
+
+    package static func apply(_ event: Event, to item: Item, at now: Date) -> Transition {
+        var transition = Transition(item: item, now: now)
+        transition.apply(event)
+        return transition
+    }
+}
+
+/// What a preparation made.
+package struct PreparedCopy: Sendable {
+    package let seal: Seal
+    package let name: FileName
+    package let identity: RecordingIdentity
+    package let marks: Set<Mark>
+    package let losses: [Loss]
+    package let media: MediaSummary?
+
+    package init(
+        seal: Seal, name: FileName, identity: RecordingIdentity, marks: Set<Mark> = [], losses: [Loss] = [],
+        media: MediaSummary? = nil
+    ) {
+        self.seal = seal
+        self.name = name
+        self.identity = identity
+        self.marks = marks
+        self.losses = losses
+        self.media = media
+    }
+}
+
+/// What is to be written down in one transaction.
+package struct Transition: Sendable {
+    /// The item as it is from now on; `nil` forgets the entry.
+    package private(set) var item: Item?
+    /// What the far side has to drop.
+    package private(set) var debts: [Debt] = []
+    /// The wish that is fulfilled and taken back.
+    package private(set) var fulfilled: Wish?
+    /// Whether the transaction must survive a power cut, not only the end of the process.
+    package private(set) var isDurable = true
+
+    fileprivate init(item: Item, now: Date) {
+        var item = item
+        item.updated = now
+        self.item = item
+    }
+
+    fileprivate mutating func apply(_ event: ItemLife.Event) {
+        guard var item else { return }
+        switch event {
+        case .preparationBegan(let identity, let name):
+            item.identity = identity
+            item.cachedName = name
+            item.state = .preparing
+            isDurable = false
+        case .prepared(let copy):
+            item.seal = copy.seal
+            item.cachedName = copy.name
+            item.identity = copy.identity
+            item.marks.formUnion(copy.marks)
+            item.losses = copy.losses
+            item.media = copy.media
+            oweRemote(of: &item)
+            progress(&item)
+            item.state = .ready
+        case .uploadBegan:
+            item.state = .uploading
+            isDurable = false
+        case .remoteChanged(let remote, let progressed):
+            isDurable = !remote.onlyAcknowledgesMore(than: item.remote)
+            item.remote = remote
+            if progressed { progress(&item) }
+        case .remoteAbandoned(let replacement):
+            oweRemote(of: &item)
+            item.remote = replacement
+        case .digestTaken(let digest):
+            item.seal?.sha256 = digest
+            if case .copy = item.options.preparation { item.identity.sha256 = digest }
+            isDurable = false
+        case .received(let receipt):
+            item.receipt = receipt
+            progress(&item)
+            item.state = .saving
+        case .saved:
+            item.state = .done
+            item.cleanup = .pending
+        case .cleanedUp:
+            finishCleanup(of: &item)
+        case .copyLost:
+            oweRemote(of: &item)
+            item.seal = nil
+            item.cleanup = .pending
+            item.state = .queued
+        case .withdrawn(let identity):
+            oweRemote(of: &item)
+            item.identity = identity
+            item.seal = nil
+            item.cleanup = .pending
+            item.state = .queued
+        case .recordingChanged:
+            item.marks.insert(.recordingChanged)
+        case .failed(let fault, let retryAt):
+            item.fault = fault
+            item.attempts += 1
+            item.retryAt = retryAt
+            if item.seal == nil { item.cleanup = .pending }
+            item.state = retryAt == nil ? .failed : item.resumptionState
+        case .interrupted:
+            if item.state.isRunnable { item.state = item.resumptionState }
+            if item.seal == nil, item.state == .queued { item.cleanup = .pending }
+        case .wished(let wish):
+            obey(wish, &item)
+        case .resumed:
+            if item.state == .paused { item.state = item.resumptionState }
+            item.retryAt = nil
+        case .retried:
+            if item.state == .failed || item.state == .paused { item.state = item.resumptionState }
+            progress(&item)
+        }
+        // A forgotten entry stays forgotten.
+        if self.item != nil { self.item = item }
+    }
+
+    private mutating func obey(_ wish: Wish, _ item: inout Item) {
+        if wish == .pause {
+            fulfilled = wish
+            guard item.state.isRunnable else { return }
+            if item.seal == nil { item.cleanup = .pending }
+            item.state = .paused
+            return
+        }
+        // A removal stays wished for until the cache is clean, so that a crash in between does not forget it.
+        if !wish.forgets { fulfilled = wish }
+        if !item.state.isFinished {
+            if item.receipt == nil { oweRemote(of: &item) }
+            item.state = .cancelled
+            item.cleanup = .pending
+        }
+        if wish.forgets, item.cleanup != .pending { self.item = nil }
+    }
+
+    private mutating func finishCleanup(of item: inout Item) {
+        item.cleanup = item.state.isFinished ? .done : .none
+        if let wish = item.wish, wish.forgets, item.state.isFinished {
+            fulfilled = wish
+            self.item = nil
+        }
+    }
+
+    private mutating func oweRemote(of item: inout Item) {
+        guard let remote = item.remote else { return }
+        debts.append(
+            Debt(
+                destination: item.destination, tokenFile: item.options.tokenFile, remote: remote,
+                name: item.displayName))
+        item.remote = nil
+    }
+
+    private func progress(_ item: inout Item) {
+        item.fault = nil
+        item.attempts = 0
+        item.retryAt = nil
+    }
+}

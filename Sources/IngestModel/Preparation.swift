@@ -1,0 +1,76 @@
+/// How the cached copy is made from the recording.
+package enum Preparation: Hashable, Codable, Sendable {
+    /// Byte for byte.
+    case copy
+    /// A hard link where recording and cache share a file system and nobody writes the file; else a copy.
+    case link
+    /// Another container (mp4, index in front), the same streams.
+    case remux
+    /// Encoded anew.
+    case compress(CompressSettings)
+
+    /// The extension that the container asks for; `nil` keeps the recording's.
+    package var newExtension: String? {
+        switch self {
+        case .copy, .link: nil
+        case .remux, .compress: "mp4"
+        }
+    }
+
+    /// Whether the media process makes the copy.
+    package var needsMedia: Bool { newExtension != nil }
+}
+
+/// What `--compress` and the options that refine it ask for.
+package struct CompressSettings: Hashable, Codable, Sendable {
+    package enum Preset: String, Codable, CaseIterable, Sendable { case fast, balanced, small }
+    package enum Codec: String, Codable, CaseIterable, Sendable { case auto, h264, hevc, av1 }
+
+    package var preset: Preset
+    package var codec: Codec
+    /// The encoder's constant rate factor; `nil` takes the preset's.
+    package var quality: Int?
+    /// The longest short side of the displayed picture, in pixels; never enlarges.
+    package var maxHeight: Int?
+    /// The highest frame rate, in frames per second; `nil` leaves every frame.
+    package var maxFramesPerSecond: Int?
+
+    package init(
+        preset: Preset = .balanced, codec: Codec = .auto, quality: Int? = nil, maxHeight: Int? = nil,
+        maxFramesPerSecond: Int? = nil
+    ) {
+        self.preset = preset
+        self.codec = codec
+        self.quality = quality
+        self.maxHeight = maxHeight
+        self.maxFramesPerSecond = maxFramesPerSecond
+    }
+}
+
+/// The options an item was given; stored with it.
+package struct ItemOptions: Hashable, Codable, Sendable {
+    package var preparation: Preparation
+    /// Bytes a block carries; 1 byte to 1 GiB.
+    package var blockSize: ByteCount
+    /// Bytes per second for this item; the process's own limit holds besides.
+    package var limitRate: ByteCount?
+    /// Where the destination's access token stands. The token itself is never stored.
+    package var tokenFile: FilePath?
+    package var title: String?
+    package var parameters: [String: String]
+
+    package static let defaultBlockSize = ByteCount.mebibytes(1)
+    package static let largestBlockSize = ByteCount.gibibytes(1)
+
+    package init(
+        preparation: Preparation = .copy, blockSize: ByteCount = Self.defaultBlockSize, limitRate: ByteCount? = nil,
+        tokenFile: FilePath? = nil, title: String? = nil, parameters: [String: String] = [:]
+    ) {
+        self.preparation = preparation
+        self.blockSize = blockSize
+        self.limitRate = limitRate
+        self.tokenFile = tokenFile
+        self.title = title
+        self.parameters = parameters
+    }
+}

@@ -1,0 +1,32 @@
+import CLinux
+import Glibc
+package import IngestModel
+
+/// A lock on one byte of a lock file, held as long as the value lives: an open file description lock, so it ends with
+/// the process however that ends, and excludes other threads of this process as well.
+package struct ByteLock: ~Copyable, Sendable {
+    private let file: FileDescriptor
+
+    private init(file: consuming FileDescriptor) {
+        self.file = file
+    }
+
+    /// `nil` if somebody else holds it. Makes the lock file where there is none.
+    package static func take(_ offset: Int64, in path: FilePath) throws(SystemError) -> ByteLock? {
+        let file = try FileSystem.open(path, .openingOrCreating)
+        if linux_lock_byte(file.number, offset) == 0 { return ByteLock(file: file) }
+        if errno == EAGAIN || errno == EACCES { return nil }
+        throw .last("lock", path)
+    }
+
+    /// Whether somebody holds it now.
+    package static func isHeld(_ offset: Int64, in path: FilePath) throws(SystemError) -> Bool {
+        guard try FileSystem.statusIfExists(of: path) != nil else { return false }
+        let file = try FileSystem.open(path, .readingAndWriting)
+        switch linux_byte_is_locked(file.number, offset) {
+        case 0: return false
+        case 1: return true
+        default: throw .last("look at the lock", path)
+        }
+    }
+}

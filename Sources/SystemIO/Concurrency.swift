@@ -1,0 +1,130 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// A number that several threads count up.
+package final class Counter: Sendable {
+    private let value = Atomic<Int>(0)
+
+    package init() {}
+
+    /// The count before this call.
+    package func next() -> Int {
+        value.add(1, ordering: .relaxed).oldValue
+    }
+}
+
+/// Set once, from any thread, and seen by a loop that should stop.
+package final class StopFlag: Sendable {
+    private let flag = Atomic<Bool>(false)
+
+    package init() {}
+
+    package var isSet: Bool { flag.load(ordering: .acquiring) }
+
+    package func set() {
+        flag.store(true, ordering: .releasing)
+    }
+
+    package func check() throws(CancellationError) {
+        if isSet { throw CancellationError() }
+    }
+}
+
+/// Runs blocking work on a thread of its own, never on Swift's cooperative pool, which has as many threads as there are
+/// cores.
+///
+/// - Parameter work: gets a flag that is set when the task is cancelled; it looks at it now and then and stops.
+package func offPool<Result: Sendable>(
+    _ work: @escaping @Sendable (_ stop: StopFlag) throws -> Result
+) async throws -> Result {
+    let stop = StopFlag()
+    return try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { continuation in
+            blockingQueue.async {
+                continuation.resume(with: Swift.Result { try work(stop) })
+            }
+        }
+    } onCancel: {
+        stop.set()
+    }
+}
+
+/// Grows a thread for each piece of work that blocks.
+private let blockingQueue = DispatchQueue(label: "blocking work", attributes: .concurrent)
+
+/// Waits for the named signals on a queue of its own; their default action is switched off.
+///
+/// `@unchecked`: Dispatch does not mark its sources Sendable; they are only made and cancelled here, which any thread may.
+package final class SignalWatch: @unchecked Sendable {
+    private let sources: [any DispatchSourceSignal]
+
+    /// - Parameter handler: called on a thread of its own with the signal's number, once each time one arrives.
+    package init(_ signals: [CInt], handler: @escaping @Sendable (CInt) -> Void) {
+        let queue = DispatchQueue(label: "signals")
+        sources = signals.map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler { handler(number) }
+            source.resume()
+            return source
+        }
+    }
+
+    deinit {
+        for source in sources { source.cancel() }
+    }
+}
+
+/// Threads that live as long as their work does.
+package enum Thread {
+    /// Runs the work on a new thread that belongs to nobody.
+    package static func detach(_ work: @escaping @Sendable () -> Void) {
+        let box = Unmanaged.passRetained(Work(work))
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+        defer { pthread_attr_destroy(&attributes) }
+        var thread = pthread_t()
+        let result = pthread_create(&thread, &attributes, { argument in
+            guard let argument else { return nil }
+            Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run()
+            return nil
+        }, box.toOpaque())
+        // Without threads the program cannot do anything it promises.
+        precondition(result == 0, "the system gives no thread (\(result))")
+    }
+
+    private final class Work: Sendable {
+        let run: @Sendable () -> Void
+
+        init(_ run: @escaping @Sendable () -> Void) {
+            self.run = run
+        }
+    }
+}
+
+/// Runs an actor's work on a thread-backed serial queue of its own, so that blocking calls in it hold up nobody else.
+package final class QueueExecutor: SerialExecutor {
+    private let queue: DispatchQueue
+
+    package init(label: String) {
+        queue = DispatchQueue(label: label)
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+
+    package func checkIsolated() {
+        dispatchPrecondition(condition: .onQueue(queue))
+    }
+}
+
+package enum Pause {
+    /// Ten milliseconds on the calling thread, between two looks at a lock that nobody can wait for.
+    package static func briefly() {
+        usleep(10_000)
+    }
+}

@@ -1,0 +1,430 @@
+package import FoundationEssentials
+package import IngestModel
+import SQLite
+package import SystemIO
+
+/// The upload list: every item, every debt, in one SQLite file that several processes share.
+///
+/// Any process may add items, ask something of them (`wish`) and reorder them. Everything else of an item is written only
+/// by the process that holds the item's lock. Each operation is one transaction.
+package actor UploadList {
+    package nonisolated let path: FilePath
+    /// What a person should know about opening it, such as where a damaged list went.
+    package nonisolated let notice: String?
+    private let lockPath: FilePath
+    private let connection: Connection
+    private let executor: QueueExecutor
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+
+    /// The byte of the lock file that guards opening, migrating and setting aside; items use the byte of their id.
+    private static let openingByte: Int64 = 0
+
+    /// Opens the list in `directory`, which is made if need be. A file that is no database any more is set aside under a
+    /// name that `notice` tells.
+    ///
+    /// - Throws: `ListError`, or `SystemError` where the directory cannot be made.
+    package init(directory: FilePath, now: Date) throws {
+        try FileSystem.makeDirectory(directory)
+        path = directory.appending("list.sqlite")
+        lockPath = directory.appending("list.lock")
+        executor = QueueExecutor(label: "upload list")
+        var opening = try ByteLock.take(Self.openingByte, in: lockPath)
+        for _ in 0..<1000 where opening == nil {
+            Pause.briefly()
+            opening = try ByteLock.take(Self.openingByte, in: lockPath)
+        }
+        guard opening != nil else { throw ListError.locked(path) }
+        do {
+            connection = try Self.open(path)
+            notice = nil
+        } catch ListError.damaged {
+            let aside = try Self.setAside(path, now: now)
+            connection = try Self.open(path)
+            notice =
+                "the upload list \(path.text.printable) was damaged; it is kept as \(aside.text.printable), and a new one "
+                + "begins. “ingest clean” takes in what the cache holds"
+        }
+    }
+
+    private static func open(_ path: FilePath) throws -> Connection {
+        do {
+            // SQLite would make the file readable for others.
+            let file = try FileSystem.open(path, .openingOrCreating)
+            let connection = try Connection(
+                path: path.bytes, journal: file.isOnNetworkFileSystem() ? .rollback : .writeAhead)
+            guard try Schema.migrate(connection) else { throw ListError.newer(path) }
+            return connection
+        } catch let error as SQLiteError {
+            throw ListError(error, path: path)
+        }
+    }
+
+    private static func setAside(_ path: FilePath, now: Date) throws -> FilePath {
+        let ending = ".damaged-\(Int64(now.timeIntervalSince1970))"
+        guard let name = path.name else { return path }
+        let aside = path.parent.appending(name.appending(ending))
+        for suffix in ["", "-wal", "-shm"] {
+            let from = path.parent.appending(name.appending(suffix))
+            if try FileSystem.statusIfExists(of: from) == nil { continue }
+            try FileSystem.renameWithoutReplacing(from, to: path.parent.appending(name.appending(ending + suffix)))
+        }
+        try FileSystem.synchroniseDirectory(path.parent)
+        return aside
+    }
+
+    /// Reads through the whole file (`PRAGMA quick_check`).
+    package func isSound() throws -> Bool {
+        try guarded { try connection.row("PRAGMA quick_check(1)") { $0.text(0) } == "ok" }
+    }
+
+    // MARK: - Locks
+
+    /// The lock that makes this process the only one that works on the item; `nil` if another one does.
+    package nonisolated func lock(_ id: ItemID) throws(SystemError) -> ByteLock? {
+        try ByteLock.take(id.value, in: lockPath)
+    }
+
+    package nonisolated func isLocked(_ id: ItemID) throws(SystemError) -> Bool {
+        try ByteLock.isHeld(id.value, in: lockPath)
+    }
+
+    // MARK: - Adding and finding
+
+    /// What an item is made of.
+    package struct NewItem: Sendable {
+        package let recording: FilePath
+        package let identity: RecordingIdentity
+        package let destination: DestinationAddress
+        package let options: ItemOptions
+        /// Names in the cache that no item of the list may take.
+        package let takenNames: Set<FileName>
+
+        package init(
+            recording: FilePath, identity: RecordingIdentity, destination: DestinationAddress, options: ItemOptions,
+            takenNames: Set<FileName>
+        ) {
+            self.recording = recording
+            self.identity = identity
+            self.destination = destination
+            self.options = options
+            self.takenNames = takenNames
+        }
+    }
+
+    /// Puts an item on the list. The name of its cached copy is chosen here, once.
+    package func add(_ new: NewItem, now: Date) throws -> Item {
+        guard let original = new.recording.name else {
+            throw ListError.unusable(path, "“\(new.recording.text)” names no file")
+        }
+        return try transaction(.synced) {
+            let seconds = Int64(now.timeIntervalSince1970)
+            let name = try freeName(seconds: seconds, original: original, new.options.preparation, new.takenNames)
+            let item = Item(
+                id: ItemID(0), uuid: UUID(), recording: new.recording, identity: new.identity,
+                destination: new.destination, options: new.options, addedSeconds: seconds, cachedName: name,
+                created: now)
+            return try insert(item)
+        }
+    }
+
+    /// Takes a sealed copy that no list knows into the list, as failed.
+    package func adopt(
+        name: FileName, at path: FilePath, identity: RecordingIdentity, seal: Seal, fault: Fault, now: Date
+    ) throws -> Item {
+        try transaction(.synced) {
+            var item = Item(
+                id: ItemID(0), uuid: UUID(), recording: path, identity: identity, destination: .builtIn,
+                options: ItemOptions(), addedSeconds: Int64(now.timeIntervalSince1970), cachedName: name, created: now)
+            item.state = .failed
+            item.seal = seal
+            item.fault = fault
+            item.marks = [.foundInCache]
+            return try insert(item)
+        }
+    }
+
+    private func insert(_ item: Item) throws -> Item {
+        let fixed = ["uuid", "priority", "destination", "added_seconds", "created"]
+        let columns = fixed + ItemRow.written
+        try connection.run(
+            """
+            INSERT INTO items (\(columns.joined(separator: ", ")))
+            VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))
+            """,
+            [
+                .text(item.uuid.uuidString), .integer(item.priority), .text(item.destination.text),
+                .integer(item.addedSeconds), .real(item.created.timeIntervalSince1970),
+            ] + (try ItemRow.values(item)))
+        let id = ItemID(connection.lastInsertedRow)
+        guard let stored = try find(id) else { throw ItemRow.Malformed() }
+        return stored
+    }
+
+    /// A name for the copy that neither the list nor `taken` has. Also used when a copy's container turns out different.
+    private func freeName(
+        seconds: Int64, original: FileName, _ preparation: Preparation, _ taken: Set<FileName>
+    ) throws -> FileName {
+        var ordinal = 1
+        while true {
+            let name = CachedName.make(
+                seconds: seconds, original: original, newExtension: preparation.newExtension, ordinal: ordinal)
+            let isKnown =
+                try connection.row("SELECT 1 FROM items WHERE cached_name = ?", [.blob(name.bytes)]) { _ in true }
+                ?? false
+            if !isKnown, !taken.contains(name), !taken.contains(name.appending(CachedName.partSuffix)) { return name }
+            ordinal += 1
+        }
+    }
+
+    /// Another name for the copy of an item whose container is not what was expected.
+    package func freeName(for item: Item, preparation: Preparation, taken: Set<FileName>) throws -> FileName {
+        let original = item.recording.name ?? item.cachedName
+        return try guarded {
+            try freeName(seconds: item.addedSeconds, original: original, preparation, taken)
+        }
+    }
+
+    package func item(_ id: ItemID) throws -> Item? {
+        try guarded { try find(id) }
+    }
+
+    private func find(_ id: ItemID) throws -> Item? {
+        try connection.row(
+            "SELECT \(ItemRow.columns) FROM items WHERE id = ?", [.integer(id.value)], ItemRow.item)
+    }
+
+    /// Up to `limit` items with ids above `after`, in the order of their ids.
+    package func items(after: ItemID, limit: Int, finishedToo: Bool) throws -> [(item: Item, progress: StageProgress?)] {
+        let condition = finishedToo ? "" : "AND state NOT IN ('done', 'cancelled')"
+        return try guarded {
+            try connection.rows(
+                "SELECT \(ItemRow.columns), progress FROM items WHERE id > ? \(condition) ORDER BY id LIMIT ?",
+                [.integer(after.value), .integer(Int64(limit))]
+            ) { row in
+                (try ItemRow.item(row), try row.optionalText(24).map { try ItemRow.decoded($0) })
+            }
+        }
+    }
+
+    package func progress(of id: ItemID) throws -> StageProgress? {
+        try guarded {
+            try connection.row("SELECT progress FROM items WHERE id = ?", [.integer(id.value)]) { row in
+                try row.optionalText(0).map { try ItemRow.decoded($0) }
+            } ?? nil
+        }
+    }
+
+    /// Up to `limit` items that need work: runnable, wished something of, or owing a cleanup; those of `ids` only where
+    /// some are named. In the order in which they go.
+    package func open(limit: Int, among ids: Set<ItemID>? = nil) throws -> [Item] {
+        var condition = Schema.isOpen
+        if let ids {
+            condition += " AND id IN (\(ids.map { "\($0.value)" }.joined(separator: ", ")))"
+        }
+        return try guarded {
+            try connection.rows(
+                "SELECT \(ItemRow.columns) FROM items WHERE \(condition) ORDER BY priority, id LIMIT ?",
+                [.integer(Int64(limit))], ItemRow.item)
+        }
+    }
+
+    /// The newest unfinished item of the same recording and destination.
+    package func unfinished(
+        like identity: RecordingIdentity, to destination: DestinationAddress
+    ) throws -> Item? {
+        try guarded {
+            try connection.row(
+                """
+                SELECT \(ItemRow.columns) FROM items
+                WHERE destination = ? AND source_size = ? AND source_fingerprint = ?
+                    AND state NOT IN ('done', 'cancelled')
+                ORDER BY id DESC LIMIT 1
+                """,
+                [.text(destination.text), .integer(identity.size.value), .text(identity.fingerprint.hex)],
+                ItemRow.item)
+        }
+    }
+
+    /// The names of cached copies, finished or not, that belong to items whose copy is still needed or still to go.
+    package func namesInUse() throws -> [FileName: ItemID] {
+        try guarded {
+            let pairs = try connection.rows(
+                "SELECT cached_name, id FROM items WHERE state NOT IN ('done', 'cancelled') OR cleanup = 'pending'"
+            ) { (FileName(bytes: $0.blob(0)), ItemID($0.integer(1))) }
+            return pairs.reduce(into: [:]) { names, pair in
+                if let name = pair.0 { names[name] = pair.1 }
+            }
+        }
+    }
+
+    // MARK: - Asking
+
+    /// Writes down what is asked of the item. A stronger wish is not weakened by a later one.
+    package func wish(_ wish: Wish, for id: ItemID) throws {
+        try transaction(.synced) {
+            try connection.run(
+                """
+                UPDATE items SET wish = ? WHERE id = ?
+                    AND (wish IS NULL OR wish = 'pause' OR ? IN ('remove', 'removeForced'))
+                """,
+                [.text(wish.rawValue), .integer(id.value), .text(wish.rawValue)])
+        }
+    }
+
+    package func withdrawWish(_ wish: Wish, for id: ItemID) throws {
+        try transaction(.written) {
+            try connection.run(
+                "UPDATE items SET wish = NULL WHERE id = ? AND wish = ?", [.integer(id.value), .text(wish.rawValue)])
+        }
+    }
+
+    /// What is asked of the items, for those that work on them.
+    package func wishes(among ids: Set<ItemID>) throws -> [ItemID: Wish] {
+        try guarded {
+            let pairs = try connection.rows("SELECT id, wish FROM items WHERE wish IS NOT NULL") {
+                (ItemID($0.integer(0)), Wish(rawValue: $0.text(1)))
+            }
+            return pairs.reduce(into: [:]) { wishes, pair in
+                if ids.contains(pair.0) { wishes[pair.0] = pair.1 }
+            }
+        }
+    }
+
+    /// Puts the item before all others.
+    package func putFirst(_ id: ItemID) throws {
+        try transaction(.written) {
+            try connection.run(
+                "UPDATE items SET priority = (SELECT min(priority) FROM items) - 1 WHERE id = ?", [.integer(id.value)])
+        }
+    }
+
+    // MARK: - Steps, by the holder of the lock
+
+    /// Writes down one step of an item, with the debts that come of it, in one transaction.
+    ///
+    /// - Returns: the item as it stands now, with wishes that came meanwhile; `nil` once it is forgotten.
+    @discardableResult
+    package func commit(_ transition: Transition, of id: ItemID) throws -> Item? {
+        try transaction(transition.isDurable ? .synced : .written) {
+            for debt in transition.debts { try insert(debt, now: transition.item?.updated ?? Date()) }
+            guard let item = transition.item else {
+                try connection.run("DELETE FROM items WHERE id = ?", [.integer(id.value)])
+                return nil
+            }
+            try connection.run(
+                "UPDATE items SET \(ItemRow.assignments) WHERE id = ?",
+                try ItemRow.values(item) + [.integer(id.value)])
+            if let wish = transition.fulfilled {
+                try connection.run(
+                    "UPDATE items SET wish = NULL WHERE id = ? AND wish = ?",
+                    [.integer(id.value), .text(wish.rawValue)])
+            }
+            if !item.state.isRunnable || item.state == .queued || item.state == .ready {
+                try connection.run("UPDATE items SET progress = NULL WHERE id = ?", [.integer(id.value)])
+            }
+            return try find(id)
+        }
+    }
+
+    /// Writes down how far the item is, for those who watch from other processes.
+    package func note(_ progress: StageProgress, for id: ItemID) throws {
+        try transaction(.written) {
+            try connection.run(
+                "UPDATE items SET progress = ? WHERE id = ?",
+                [.text(try ItemRow.encoded(progress)), .integer(id.value)])
+        }
+    }
+
+    // MARK: - Debts
+
+    /// A debt with its place in the list.
+    package struct OpenDebt: Sendable {
+        package let id: Int64
+        package let debt: Debt
+        package let attempts: Int
+    }
+
+    private func insert(_ debt: Debt, now: Date) throws {
+        try connection.run(
+            "INSERT INTO debts (destination, token_file, remote, name, created) VALUES (?, ?, ?, ?, ?)",
+            [
+                .text(debt.destination.text), .optional(debt.tokenFile?.bytes), .text(try ItemRow.encoded(debt.remote)),
+                .text(debt.name), .real(now.timeIntervalSince1970),
+            ])
+    }
+
+    /// The debts, those that wait for another try included only if `dueAt` is `nil`.
+    package func debts(dueAt now: Date?) throws -> [OpenDebt] {
+        try guarded {
+            try connection.rows(
+                """
+                SELECT id, destination, token_file, remote, name, attempts FROM debts
+                WHERE ?1 IS NULL OR retry_at IS NULL OR retry_at <= ?1 ORDER BY id
+                """,
+                [.optional(now?.timeIntervalSince1970)]
+            ) { row in
+                let debt = Debt(
+                    destination: try DestinationAddress(argument: row.text(1)),
+                    tokenFile: row.optionalBlob(2).flatMap { FilePath(bytes: $0) },
+                    remote: try ItemRow.decoded(row.text(3)), name: row.text(4))
+                return OpenDebt(id: row.integer(0), debt: debt, attempts: Int(row.integer(5)))
+            }
+        }
+    }
+
+    package func settle(_ id: Int64) throws {
+        try transaction(.synced) { try connection.run("DELETE FROM debts WHERE id = ?", [.integer(id)]) }
+    }
+
+    package func postpone(_ id: Int64, until retryAt: Date, reason: String) throws {
+        try transaction(.written) {
+            try connection.run(
+                "UPDATE debts SET attempts = attempts + 1, retry_at = ?, reason = ? WHERE id = ?",
+                [.real(retryAt.timeIntervalSince1970), .text(reason), .integer(id)])
+        }
+    }
+
+    // MARK: - Block sizes
+
+    /// The block size that this origin made us use not long ago.
+    package func blockSize(for origin: ServerURL.Origin, now: Date) throws -> ByteCount? {
+        try guarded {
+            try connection.row(
+                "SELECT size FROM block_sizes WHERE origin = ? AND until > ?",
+                [.text(origin.text), .real(now.timeIntervalSince1970)]
+            ) { ByteCount(max(1, $0.integer(0))) }
+        }
+    }
+
+    package func remember(_ size: ByteCount, for origin: ServerURL.Origin, until: Date) throws {
+        try transaction(.written) {
+            try connection.run(
+                "INSERT OR REPLACE INTO block_sizes (origin, size, until) VALUES (?, ?, ?)",
+                [.text(origin.text), .integer(size.value), .real(until.timeIntervalSince1970)])
+        }
+    }
+
+    // MARK: - Changes by others
+
+    /// A number that changes when another process has changed the list.
+    package func version() throws -> Int64 {
+        try guarded { try connection.dataVersion() }
+    }
+
+    // MARK: - Errors
+
+    private func transaction<Result>(_ durability: Connection.Durability, _ body: () throws -> Result) throws -> Result {
+        try guarded { try connection.transaction(durability, body) }
+    }
+
+    private func guarded<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as SQLiteError {
+            throw ListError(error, path: path)
+        } catch is ItemRow.Malformed {
+            throw ListError.damaged(path)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import Checksums
+package import IngestModel
+package import SystemIO
+
+/// A recording, opened to be read. It is never written.
+package struct Recording: ~Copyable {
+    package let path: FilePath
+    package let file: FileDescriptor
+    private let opened: FileStatus
+
+    /// - Throws: a `Fault` in words: missing, unreadable, or no regular file.
+    package init(_ path: FilePath) throws(Fault) {
+        let file = try Self.open(path)
+        let opened = try Self.status(of: file)
+        guard opened.kind == .regular else {
+            throw Fault(.notAFile, "it is no regular file, so there is nothing to upload")
+        }
+        self.path = path
+        self.file = file
+        self.opened = opened
+    }
+
+    private static func open(_ path: FilePath) throws(Fault) -> FileDescriptor {
+        do {
+            return try FileSystem.open(path, .reading)
+        } catch {
+            throw fault(error)
+        }
+    }
+
+    private static func status(of file: borrowing FileDescriptor) throws(Fault) -> FileStatus {
+        do {
+            return try file.status()
+        } catch {
+            throw fault(error)
+        }
+    }
+
+    private static func fault(_ error: SystemError) -> Fault {
+        error.isNotFound
+            ? Fault(.recordingMissing, "there is no such file; is the card or disk it was on still there?")
+            : Fault(.recordingUnreadable, "it cannot be read: \(error.meaning)")
+    }
+
+    package var size: ByteCount { opened.size }
+    package var modified: FileTime { opened.modified }
+
+    /// What the recording is known by; reads the pieces of its fingerprint.
+    package func identity() throws(Fault) -> RecordingIdentity {
+        RecordingIdentity(
+            device: opened.device, inode: opened.inode, size: opened.size, modified: opened.modified,
+            fingerprint: try fingerprint(asIfOfSize: opened.size))
+    }
+
+    /// The fingerprint over the pieces of a file of `size`, which may be less than this one's.
+    package func fingerprint(asIfOfSize size: ByteCount) throws(Fault) -> SHA256Digest {
+        var hash = SHA256()
+        hash.update(Array("\(size.value)\n".utf8).span)
+        do {
+            for piece in Fingerprint.pieces(of: size) {
+                let bytes = try file.read(at: piece.lowerBound, count: Int(piece.upperBound - piece.lowerBound))
+                hash.update(bytes.span)
+            }
+        } catch {
+            throw Self.fault(error)
+        }
+        return hash.finish()
+    }
+
+    /// The digest of the whole recording.
+    package func digest(stop: StopFlag) throws -> SHA256Digest {
+        var hash = SHA256()
+        var position: Int64 = 0
+        file.expectSequentialReading()
+        while true {
+            try stop.check()
+            let bytes = try file.read(at: position, count: 1 << 20)
+            if bytes.isEmpty { return hash.finish() }
+            hash.update(bytes.span)
+            position += Int64(bytes.count)
+        }
+    }
+
+    /// Fails if the file is no longer what it was when it was opened: somebody writes it, or has put another in its
+    /// place.
+    package func checkUnchanged() throws(Fault) {
+        let changed = Fault(
+            .recordingChanged, "it changed while it was read; it is taken again once it stays as it is",
+            retry: .later(after: 2))
+        do {
+            let now = try file.status()
+            guard now.size == opened.size, now.modified == opened.modified else { throw changed }
+            guard let there = try FileSystem.statusIfExists(of: path) else { return }
+            guard there.inode == opened.inode, there.device == opened.device else { throw changed }
+        } catch let error as SystemError {
+            throw Fault(.recordingUnreadable, "it cannot be looked at: \(error.meaning)")
+        } catch {
+            throw changed
+        }
+    }
+
+    /// What stands at the path now, or `nil` if nothing readable does.
+    package static func identityIfPresent(at path: FilePath) -> RecordingIdentity? {
+        guard let recording = try? Recording(path) else { return nil }
+        return try? recording.identity()
+    }
+
+    /// Compares what stands at the path now with what a copy was taken from.
+    package static func check(_ path: FilePath, against taken: RecordingIdentity) -> RecordingCheck {
+        guard let recording = try? Recording(path), let now = try? recording.identity() else { return .goOn }
+        if now.isUnchanged(from: taken) { return .goOn }
+        let old = now.size >= taken.size ? try? recording.fingerprint(asIfOfSize: taken.size) : nil
+        return RecordingCheck.compare(taken: taken, now: now, oldFingerprint: old)
+    }
+}
