@@ -19,6 +19,7 @@ let package = Package(
     targets: [
         // C libraries of the system, one module map and one shim header each.
         .systemLibrary(name: "CCurl"),
+        .systemLibrary(name: "CFFmpeg"),
         .systemLibrary(name: "CMicroHTTPD"),
         .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CChecksums"),
@@ -27,16 +28,27 @@ let package = Package(
         // Pure values and decisions.
         .target(name: "IngestModel", swiftSettings: safe),
 
+        .target(name: "Diagnostics", dependencies: ["IngestModel"], swiftSettings: safe),
+
         // One C library each, made safe.
         .target(name: "SystemIO", dependencies: ["CLinux", "IngestModel"], swiftSettings: common),
         .target(name: "Checksums", dependencies: ["CChecksums", "SystemIO", "IngestModel"], swiftSettings: common),
         .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: common),
         .target(name: "HTTPClient", dependencies: ["CCurl", "SystemIO"], swiftSettings: common),
         .target(name: "HTTPServer", dependencies: ["CMicroHTTPD", "SystemIO"], swiftSettings: common),
+        .target(name: "FFmpeg", dependencies: ["CFFmpeg"], swiftSettings: common),
 
         // Features; they do not know each other.
         .target(
             name: "UploadList", dependencies: ["IngestModel", "SQLite", "SystemIO"], swiftSettings: safe),
+        .target(
+            name: "Receiver",
+            dependencies: ["Checksums", "Diagnostics", "HTTPServer", "IngestModel", "SQLite", "SystemIO"],
+            swiftSettings: safe),
+        .target(
+            name: "Uploading",
+            dependencies: ["Checksums", "Diagnostics", "HTTPClient", "IngestModel", "SystemIO"],
+            swiftSettings: safe),
         .target(
             name: "VideoCache", dependencies: ["Checksums", "IngestModel", "SystemIO"], swiftSettings: safe),
     ]

@@ -143,3 +143,9 @@ int linux_set_tcp_timeouts(int socket, unsigned int user_timeout_milliseconds, i
     result |= setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
     return result;
 }
+
+int64_t linux_find(const void *bytes, uint64_t length, const void *pattern, uint64_t pattern_length) {
+    if (length == 0) return -1;
+    const char *found = memmem(bytes, length, pattern, pattern_length);
+    return found == NULL ? -1 : found - (const char *)bytes;
+}

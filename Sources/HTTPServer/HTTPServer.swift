@@ -76,9 +76,8 @@ package final class HTTPServer: Sendable {
 }
 
 /// libmicrohttpd's daemon, stopped once.
-///
-/// `@unchecked`: the pointer is handed out under the lock only.
-private final class DaemonHandle: @unchecked Sendable {
+private final class DaemonHandle: Sendable {
+    /// The pointer as a number, 0 once it is stopped.
     private let daemon: Mutex<UInt>
 
     init(_ daemon: OpaquePointer) {

@@ -1,0 +1,19 @@
+package import IngestModel
+package import SystemIO
+
+extension CRC32 {
+    /// The CRC-32 of a range of a file, read in pieces; `nil` where the file ends before the range does.
+    package static func value(
+        of range: Range<Int64>, in file: borrowing FileDescriptor
+    ) throws(SystemError) -> CRC32Value? {
+        var crc = CRC32()
+        var position = range.lowerBound
+        var bytes: [UInt8] = []
+        repeat {
+            bytes = try file.read(at: position, count: Int(min(1 << 20, range.upperBound - position)))
+            crc.update(bytes.span)
+            position += Int64(bytes.count)
+        } while position < range.upperBound && !bytes.isEmpty
+        return position == range.upperBound ? crc.value : nil
+    }
+}

@@ -1,0 +1,51 @@
+import CFFmpeg
+
+/// What a codec gave back.
+package enum Received<Thing> {
+    case output(Thing)
+    /// It wants more input first.
+    case needsInput
+    case finished
+}
+
+/// A decoder for one stream. Lives on one thread.
+package final class Decoder {
+    private var context: UnsafeMutablePointer<AVCodecContext>?
+
+    /// - Parameter threads: decoding threads; 0 leaves it to libavcodec.
+    package init(_ stream: InputStream, threads: Int) throws(FFmpegError) {
+        guard let codec = avcodec_find_decoder(stream.parameters.pointer.pointee.codec_id) else {
+            throw FFmpegError("find a decoder for \(stream.codecName)", code: ingest_ff_unknown_codec())
+        }
+        guard let context = avcodec_alloc_context3(codec) else {
+            throw FFmpegError("allocate a decoder", code: ingest_ff_out_of_memory())
+        }
+        self.context = context
+        try check(avcodec_parameters_to_context(context, stream.parameters.pointer), "set up the decoder")
+        context.pointee.pkt_timebase = stream.timeBase.c
+        context.pointee.thread_count = Int32(threads)
+        try check(avcodec_open2(context, codec, nil), "open the decoder")
+    }
+
+    deinit {
+        avcodec_free_context(&context)
+    }
+
+    /// Hands over a packet, or with `nil` says that there are no more. `false`: it has output that must be taken first.
+    package func send(_ packet: Packet?) throws(FFmpegError) -> Bool {
+        let result = avcodec_send_packet(context, packet?.pointer)
+        if result == ingest_ff_again() { return false }
+        if packet == nil, result == ingest_ff_end() { return true }
+        try check(result, "decode")
+        return true
+    }
+
+    package func receive() throws(FFmpegError) -> Received<Frame> {
+        let frame = try Frame()
+        let result = avcodec_receive_frame(context, frame.pointer)
+        if result == ingest_ff_again() { return .needsInput }
+        if result == ingest_ff_end() { return .finished }
+        try check(result, "decode")
+        return .output(frame)
+    }
+}

@@ -1,0 +1,107 @@
+import CFFmpeg
+
+/// A pixel format of libavutil.
+package struct PixelFormat: Hashable, Sendable {
+    let raw: Int32
+
+    init(_ format: AVPixelFormat) {
+        raw = format.rawValue
+    }
+
+    /// By libavutil's name, such as `yuv420p`.
+    package init?(name: String) {
+        let format = av_get_pix_fmt(name)
+        if format == AV_PIX_FMT_NONE { return nil }
+        raw = format.rawValue
+    }
+
+    var c: AVPixelFormat { AVPixelFormat(raw) }
+
+    package var name: String { av_get_pix_fmt_name(c).map { String(cString: $0) } ?? "unknown" }
+    /// Bits of a component.
+    package var depth: Int { Int(ingest_ff_pixel_depth(c)) }
+    package var hasAlpha: Bool { ingest_ff_pixel_flags(c) & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 }
+    package var isRGB: Bool { ingest_ff_pixel_flags(c) & UInt64(AV_PIX_FMT_FLAG_RGB) != 0 }
+    package var isKnown: Bool { raw != AV_PIX_FMT_NONE.rawValue }
+}
+
+/// How numbers stand for colours (ITU-T H.273), by libavutil's numbers.
+package struct Colour: Hashable, Sendable {
+    package let range: Int
+    package let primaries: Int
+    package let transfer: Int
+    package let matrix: Int
+    package let chromaLocation: Int
+
+    package var isFullRange: Bool { range == Int(AVCOL_RANGE_JPEG.rawValue) }
+
+    /// Perceptual quantiser (SMPTE ST 2084) or hybrid log-gamma (ARIB STD-B67).
+    package var isHighDynamicRange: Bool {
+        transfer == Int(AVCOL_TRC_SMPTE2084.rawValue) || transfer == Int(AVCOL_TRC_ARIB_STD_B67.rawValue)
+    }
+}
+
+package struct VideoFormat: Hashable, Sendable {
+    package let width: Int
+    package let height: Int
+    package let pixelFormat: PixelFormat
+    package let sampleAspectRatio: Rational
+    package let colour: Colour
+}
+
+package struct AudioFormat: Hashable, Sendable {
+    package let sampleRate: Int
+    let sampleFormat: Int
+    /// libavutil's description, such as `stereo`.
+    package let layout: String
+    package let channels: Int
+
+    var sampleFormatName: String {
+        av_get_sample_fmt_name(AVSampleFormat(Int32(sampleFormat))).map { String(cString: $0) } ?? "unknown"
+    }
+}
+
+enum ChannelLayout {
+    /// The layout's name; one that says nothing but its number of channels gets the usual one for it.
+    static func describe(_ layout: UnsafeMutablePointer<AVChannelLayout>) -> String {
+        var usual = AVChannelLayout()
+        defer { av_channel_layout_uninit(&usual) }
+        let isUnspecified = layout.pointee.order == AV_CHANNEL_ORDER_UNSPEC
+        if isUnspecified { av_channel_layout_default(&usual, layout.pointee.nb_channels) }
+        var text = [CChar](repeating: 0, count: 128)
+        _ =
+            isUnspecified
+            ? av_channel_layout_describe(&usual, &text, text.count)
+            : av_channel_layout_describe(layout, &text, text.count)
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+/// How a codec's stream is described: a copy of libavcodec's `AVCodecParameters`.
+///
+/// `Sendable` by being changed by nobody once it is made.
+package final class CodecParameters {
+    let pointer: UnsafeMutablePointer<AVCodecParameters>
+
+    init(copying other: UnsafePointer<AVCodecParameters>) throws(FFmpegError) {
+        guard let pointer = avcodec_parameters_alloc() else {
+            throw FFmpegError("allocate codec parameters", code: ingest_ff_out_of_memory())
+        }
+        self.pointer = pointer
+        try check(avcodec_parameters_copy(pointer, other), "copy codec parameters")
+    }
+
+    /// Of an opened encoder.
+    init(of context: UnsafePointer<AVCodecContext>) throws(FFmpegError) {
+        guard let pointer = avcodec_parameters_alloc() else {
+            throw FFmpegError("allocate codec parameters", code: ingest_ff_out_of_memory())
+        }
+        self.pointer = pointer
+        try check(avcodec_parameters_from_context(pointer, context), "describe the encoder's stream")
+    }
+
+    deinit {
+        var pointer: UnsafeMutablePointer<AVCodecParameters>? = pointer
+        avcodec_parameters_free(&pointer)
+    }
+}

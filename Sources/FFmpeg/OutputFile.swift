@@ -1,0 +1,113 @@
+import CFFmpeg
+
+/// A media file being written. Lives on one thread.
+package final class OutputFile {
+    private var context: UnsafeMutablePointer<AVFormatContext>?
+
+    /// How a stream is added.
+    package struct StreamDescription {
+        package var parameters: CodecParameters
+        /// Of the packets that will be written; a wish, the container has the last word.
+        package var timeBase: Rational
+        package var metadata: [String: String]
+        package var isDefault: Bool
+        package var displayMatrix: [Int32]
+        package var sampleAspectRatio: Rational
+        package var averageFrameRate: Rational
+        /// Whether the source's four-character code may stay.
+        package var isCopy: Bool
+
+        package init(
+            parameters: CodecParameters, timeBase: Rational, metadata: [String: String], isDefault: Bool,
+            displayMatrix: [Int32] = [], sampleAspectRatio: Rational = Rational(0, 1),
+            averageFrameRate: Rational = Rational(0, 1), isCopy: Bool
+        ) {
+            self.parameters = parameters
+            self.timeBase = timeBase
+            self.metadata = metadata
+            self.isDefault = isDefault
+            self.displayMatrix = displayMatrix
+            self.sampleAspectRatio = sampleAspectRatio
+            self.averageFrameRate = averageFrameRate
+            self.isCopy = isCopy
+        }
+    }
+
+    /// - Parameters:
+    ///   - path: the file's path in the file system's bytes; what stands there is written over.
+    ///   - format: libavformat's name of the container, such as `mp4`.
+    package init(path: [UInt8], format: String, metadata: [String: String]) throws(FFmpegError) {
+        let url = Array("file:".utf8).map { CChar(bitPattern: $0) } + path.map { CChar(bitPattern: $0) } + [0]
+        var made: UnsafeMutablePointer<AVFormatContext>?
+        try check(avformat_alloc_output_context2(&made, nil, format, url), "set up the container")
+        guard let made else { throw FFmpegError("set up the container", code: ingest_ff_out_of_memory()) }
+        context = made
+        Metadata.write(metadata, to: &made.pointee.metadata)
+        try check(avio_open(&made.pointee.pb, url, AVIO_FLAG_WRITE), "open the output")
+    }
+
+    deinit {
+        if let context { avio_closep(&context.pointee.pb) }
+        avformat_free_context(context)
+    }
+
+    /// Whether the container can hold streams of this codec.
+    package static func format(_ format: String, canHold stream: InputStream) -> Bool {
+        avformat_query_codec(
+            av_guess_format(format, nil, nil), stream.parameters.pointer.pointee.codec_id, FF_COMPLIANCE_NORMAL) == 1
+    }
+
+    package func addStream(_ description: StreamDescription) throws(FFmpegError) {
+        guard let context, let stream = avformat_new_stream(context, nil) else {
+            throw FFmpegError("add a stream", code: ingest_ff_out_of_memory())
+        }
+        try check(
+            avcodec_parameters_copy(stream.pointee.codecpar, description.parameters.pointer), "describe a stream")
+        if description.isCopy { stream.pointee.codecpar.pointee.codec_tag = copiedTag(stream) }
+        stream.pointee.time_base = description.timeBase.c
+        stream.pointee.sample_aspect_ratio = description.sampleAspectRatio.c
+        stream.pointee.avg_frame_rate = description.averageFrameRate.c
+        stream.pointee.disposition = description.isDefault ? AV_DISPOSITION_DEFAULT : 0
+        Metadata.write(description.metadata, to: &stream.pointee.metadata)
+        if description.displayMatrix.count == 9 {
+            guard let bytes = ingest_ff_new_stream_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 36) else {
+                throw FFmpegError("add a stream", code: ingest_ff_out_of_memory())
+            }
+            for (index, number) in description.displayMatrix.enumerated() {
+                UnsafeMutableRawPointer(bytes).storeBytes(of: number, toByteOffset: index * 4, as: Int32.self)
+            }
+        }
+    }
+
+    /// The source's four-character code where it means the same in this container, else 0, which lets the muxer choose.
+    private func copiedTag(_ stream: UnsafeMutablePointer<AVStream>) -> UInt32 {
+        let parameters = stream.pointee.codecpar.pointee
+        let known = av_codec_get_id(context?.pointee.oformat.pointee.codec_tag, parameters.codec_tag)
+        return known == parameters.codec_id ? parameters.codec_tag : 0
+    }
+
+    /// Writes the head; from then on the streams' time bases are the container's.
+    package func begin(options: [String: String]) throws(FFmpegError) {
+        var dictionary: OpaquePointer?
+        defer { av_dict_free(&dictionary) }
+        Metadata.write(options, to: &dictionary)
+        try check(avformat_write_header(context, &dictionary), "write the container's head")
+    }
+
+    package func timeBase(ofStream index: Int) -> Rational {
+        guard let stream = context?.pointee.streams[index] else { return Rational(0, 1) }
+        return Rational(stream.pointee.time_base)
+    }
+
+    /// Writes a packet in its place between those of other streams; the muxer takes what is in it.
+    package func write(_ packet: Packet) throws(FFmpegError) {
+        try check(av_interleaved_write_frame(context, packet.pointer), "write")
+    }
+
+    /// Writes what is left, and the index. A full disk may show only here.
+    package func finish() throws(FFmpegError) {
+        try check(av_write_trailer(context), "write the index")
+        guard let context else { return }
+        try check(avio_closep(&context.pointee.pb), "close the output")
+    }
+}

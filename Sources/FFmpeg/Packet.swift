@@ -1,0 +1,131 @@
+import CFFmpeg
+
+/// One encoded packet.
+///
+/// `@unchecked`: has one owner at a time, which hands it on from thread to thread and keeps nothing.
+package final class Packet: @unchecked Sendable {
+    let pointer: UnsafeMutablePointer<AVPacket>
+
+    package init() throws(FFmpegError) {
+        guard let pointer = av_packet_alloc() else {
+            throw FFmpegError("allocate a packet", code: ingest_ff_out_of_memory())
+        }
+        self.pointer = pointer
+    }
+
+    deinit {
+        var pointer: UnsafeMutablePointer<AVPacket>? = pointer
+        av_packet_free(&pointer)
+    }
+
+    package var streamIndex: Int {
+        get { Int(pointer.pointee.stream_index) }
+        set { pointer.pointee.stream_index = Int32(newValue) }
+    }
+
+    /// Presentation and decoding time stamps in the time base of whoever made the packet; `nil` where there is none.
+    package var presentation: Int64? {
+        get { Timestamp.read(pointer.pointee.pts) }
+        set { pointer.pointee.pts = Timestamp.write(newValue) }
+    }
+
+    package var decoding: Int64? {
+        get { Timestamp.read(pointer.pointee.dts) }
+        set { pointer.pointee.dts = Timestamp.write(newValue) }
+    }
+
+    package var duration: Int64 {
+        get { pointer.pointee.duration }
+        set { pointer.pointee.duration = newValue }
+    }
+
+    package var size: Int { Int(pointer.pointee.size) }
+    package var isKey: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
+    package var isDamaged: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
+    /// Needed for decoding, but not to be shown (edit lists).
+    package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
+
+    /// Converts all times from one time base into another.
+    package func rescale(from old: Rational, to new: Rational) {
+        av_packet_rescale_ts(pointer, old.c, new.c)
+    }
+
+    /// Moves all times by so many ticks.
+    package func shift(by ticks: Int64) {
+        presentation = presentation.map { $0 + ticks }
+        decoding = decoding.map { $0 + ticks }
+    }
+}
+
+enum Timestamp {
+    static func read(_ value: Int64) -> Int64? { value == ingest_ff_no_timestamp() ? nil : value }
+    static func write(_ value: Int64?) -> Int64 { value ?? ingest_ff_no_timestamp() }
+}
+
+/// One decoded picture, or a run of samples.
+///
+/// `@unchecked`: as with `Packet`.
+package final class Frame: @unchecked Sendable {
+    let pointer: UnsafeMutablePointer<AVFrame>
+
+    package init() throws(FFmpegError) {
+        guard let pointer = av_frame_alloc() else {
+            throw FFmpegError("allocate a frame", code: ingest_ff_out_of_memory())
+        }
+        self.pointer = pointer
+    }
+
+    deinit {
+        var pointer: UnsafeMutablePointer<AVFrame>? = pointer
+        av_frame_free(&pointer)
+    }
+
+    /// The decoder's best guess where the packet had no time stamp.
+    package var bestTimestamp: Int64? { Timestamp.read(pointer.pointee.best_effort_timestamp) }
+
+    package var presentation: Int64? {
+        get { Timestamp.read(pointer.pointee.pts) }
+        set { pointer.pointee.pts = Timestamp.write(newValue) }
+    }
+
+    package var duration: Int64 { ingest_ff_frame_duration(pointer) }
+    package var isDamaged: Bool { ingest_ff_frame_is_damaged(pointer) != 0 }
+    package var sampleCount: Int { Int(pointer.pointee.nb_samples) }
+    package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
+
+    /// Lets the encoder choose the kind of the picture.
+    package func forgetPictureType() {
+        ingest_ff_forget_picture_type(pointer)
+    }
+
+    /// What a filter graph has to know of a picture: a change of it needs another graph.
+    package var videoFormat: VideoFormat {
+        let frame = pointer.pointee
+        let format = AVPixelFormat(frame.format)
+        return VideoFormat(
+            width: Int(frame.width), height: Int(frame.height),
+            pixelFormat: PixelFormat(ingest_ff_plain_pixel_format(format)),
+            sampleAspectRatio: Rational(frame.sample_aspect_ratio),
+            colour: Colour(
+                range: ingest_ff_plain_pixel_format(format) == format
+                    ? Int(frame.color_range.rawValue) : Int(AVCOL_RANGE_JPEG.rawValue),
+                primaries: Int(frame.color_primaries.rawValue), transfer: Int(frame.color_trc.rawValue),
+                matrix: Int(frame.colorspace.rawValue), chromaLocation: Int(frame.chroma_location.rawValue)))
+    }
+
+    /// Tags the picture with its plain pixel format and the range that it has, so that no filter converts the range.
+    package func normaliseRange() {
+        let format = AVPixelFormat(pointer.pointee.format)
+        let plain = ingest_ff_plain_pixel_format(format)
+        if plain == format { return }
+        pointer.pointee.format = plain.rawValue
+        pointer.pointee.color_range = AVCOL_RANGE_JPEG
+    }
+
+    package var audioFormat: AudioFormat {
+        AudioFormat(
+            sampleRate: sampleRate, sampleFormat: Int(pointer.pointee.format),
+            layout: ChannelLayout.describe(&pointer.pointee.ch_layout),
+            channels: Int(pointer.pointee.ch_layout.nb_channels))
+    }
+}

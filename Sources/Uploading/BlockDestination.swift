@@ -1,0 +1,235 @@
+import Checksums
+package import Diagnostics
+import FoundationEssentials
+package import HTTPClient
+package import IngestModel
+package import SystemIO
+
+/// A server of the block protocol.
+package struct BlockDestination: Destination {
+    private let url: ServerURL
+    private let client: HTTPClient
+    private let credentials: Credentials
+    private let crashPoints: CrashPoints
+    private let log: Log
+
+    private static let mostRedirects = 5
+    private static let answerTimeout = 120.0
+    /// The last block's answer may have to wait for the whole file to be read, hashed and synced over there.
+    private static let lastAnswerTimeout = 900.0
+
+    package init(
+        url: ServerURL, client: HTTPClient, credentials: Credentials, crashPoints: CrashPoints = .none, log: Log = .none
+    ) {
+        self.url = url
+        self.client = client
+        self.credentials = credentials
+        self.crashPoints = crashPoints
+        self.log = log
+    }
+
+    package func upload(
+        _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
+    ) async throws -> Receipt {
+        var upload = try await begin(source, from: remote, ledger: ledger)
+        var session = Session(url: url, token: try credentials.token())
+        while true {
+            let request = upload.next
+            crashPoints.reach(request == .open ? .beforeOpen : .beforeBlock)
+            let response = try await send(request, of: upload, source: source, session: &session, ledger: ledger)
+            let outcome = upload.take(response, to: request, newKey: UUID())
+            log.debug("answer", ["request": "\(request)", "status": "\(response.status)"])
+            switch outcome {
+            case .goOn(let progressed):
+                crashPoints.reach(request == .open ? .afterOpenAnswered : .afterBlockAnswered)
+                try await ledger.save(.block(upload.ledger), progressed: progressed)
+                crashPoints.reach(request == .open ? .afterOpenStored : .afterBlockStored)
+                source.passed(upload.ledger.acknowledged.value)
+            case .again: break
+            case .refreshCredentials: session.token = try credentials.token()
+            case .startAnew:
+                if response.status == 413 { try await ledger.remember(upload.ledger.blockSize, for: url.origin) }
+                try await ledger.abandon(replacement: .block(upload.ledger))
+            case .complete(let answer):
+                crashPoints.reach(.afterReceiptAnswered)
+                let digest = try await source.digest()
+                switch upload.judge(answer, size: source.seal.size, sha256: digest, newKey: UUID()) {
+                case .success(let receipt): return receipt
+                case .failure(.startAnew): try await ledger.abandon(replacement: .block(upload.ledger))
+                case .failure(.failed(let fault)): throw fault
+                }
+            case .failed(let fault): throw fault
+            }
+        }
+    }
+
+    /// The machine for what the ledger holds, or for a new upload whose intent is stored.
+    private func begin(
+        _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
+    ) async throws -> BlockUpload {
+        if case .block(let known) = remote, known.seal == source.seal.id, known.fileSize == source.seal.size,
+            let upload = BlockUpload(ledger: known)
+        {
+            return upload
+        }
+        let remembered = try await ledger.blockSize(for: url.origin)
+        let blockSize = min(remembered ?? source.blockSize, source.blockSize)
+        let fresh = BlockLedger(
+            seal: source.seal.id, key: UUID(), fileSize: source.seal.size, blockSize: blockSize)
+        guard let upload = BlockUpload(ledger: fresh) else {
+            throw Fault(.refused, "a block size of 0 bytes makes no blocks")
+        }
+        if remote == nil {
+            try await ledger.save(.block(fresh), progressed: false)
+        } else {
+            try await ledger.abandon(replacement: .block(fresh))
+        }
+        return upload
+    }
+
+    // MARK: - Requests
+
+    /// Where requests go and what they show; changes with redirects and renewed credentials.
+    private struct Session {
+        var url: ServerURL
+        var token: String
+    }
+
+    private func send(
+        _ request: BlockUpload.Request, of upload: BlockUpload, source: UploadSource, session: inout Session,
+        ledger: any UploadLedger
+    ) async throws -> BlockUpload.Response {
+        let block = try await content(of: request, source: source)
+        var target = session.url
+        for _ in 0...Self.mostRedirects {
+            // The token is for the destination, not for those it sends us to.
+            let token = target.origin == url.origin ? session.token : ""
+            var http = self.request(upload.ledger, to: target, token: token, name: source.name, block: block)
+            if let block {
+                http.limiters = source.limiters
+                if block.number == upload.totalCount { http.answerTimeout = Self.lastAnswerTimeout }
+                let framing = http.body.count - block.bytes.count
+                http.onSent = { ledger.inFlight(max(0, $0 - framing)) }
+            }
+            let response = try await exchange(http)
+            guard response.status == 307 || response.status == 308 else {
+                if (200..<300).contains(response.status), response.bytesSent < http.body.count {
+                    throw Fault(
+                        .invalidAnswer, "the destination answered before it had the whole block", retry: .later(after: nil))
+                }
+                return BlockUpload.Response(
+                    status: response.status, body: response.body,
+                    retryAfter: RetryAfter.seconds(response.header("Retry-After"), now: Date()))
+            }
+            target = try self.target(of: response, from: target)
+            if response.status == 308 { session.url = target }
+        }
+        throw Fault(.redirected, "the destination redirects in circles")
+    }
+
+    /// The bytes of a block with their CRC; `nil` for an opening.
+    private func content(
+        of request: BlockUpload.Request, source: UploadSource
+    ) async throws -> (number: Int64, bytes: FileSlice, crc: CRC32Value)? {
+        guard case .block(let number, let range) = request else { return nil }
+        let file = source.file
+        guard let crc = try await offPool({ _ in try CRC32.value(of: range, in: file.descriptor) }) else {
+            throw Fault(.copyChanged, "its copy in the cache became shorter while it was uploaded")
+        }
+        return (number, FileSlice(file: file, range: range), crc)
+    }
+
+    private func target(of response: HTTPResponse, from base: ServerURL) throws(Fault) -> ServerURL {
+        guard let location = response.header("Location"), let text = HTTPClient.resolve(location, against: base.text),
+            let url = try? ServerURL(text)
+        else {
+            throw Fault(.redirected, "the destination redirects to nowhere that can be followed")
+        }
+        guard base.origin.scheme == "http" || url.origin.scheme == "https" else {
+            throw Fault(.redirected, "the destination redirects from https to http, which would give the recording away")
+        }
+        return url
+    }
+
+    /// One request of the protocol: an opening, or with `block` the bytes of a block and their CRC.
+    private func request(
+        _ state: BlockLedger, to target: ServerURL, token: String, name: String,
+        block: (number: Int64, bytes: FileSlice, crc: CRC32Value)? = nil
+    ) -> HTTPRequest {
+        var fields: [(name: String, value: String)] = [
+            (BlockWire.Field.sequenceNo, "\(block?.number ?? 0)"),
+            (BlockWire.Field.blockSize, "\(state.blockSize.value)"),
+            (BlockWire.Field.fileSize, "\(state.fileSize.value)"),
+            (BlockWire.Field.suffix, Self.suffix(of: name)),
+            (BlockWire.Field.token, token),
+        ]
+        if let block {
+            fields.append((BlockWire.Field.uploadToken, state.token ?? ""))
+            fields.append((BlockWire.Field.crc, block.crc.hex))
+        }
+        let form = MultipartForm(
+            fields: fields, fileField: BlockWire.Field.block, fileName: name,
+            boundary: "ingest-" + Hex.text(Secret.randomBytes(count: 16)))
+        let content: [HTTPBody.Piece] = block.map { [.file($0.bytes)] } ?? []
+        return HTTPRequest(
+            .post, target.text,
+            headers: [
+                ("Content-Type", form.contentType),
+                (BlockWire.Header.idempotencyKey, state.key.uuidString.lowercased()),
+            ],
+            body: HTTPBody([.bytes(form.head)] + content + [.bytes(form.tail)]), answerTimeout: Self.answerTimeout)
+    }
+
+    /// The extension, as far as it is one that a server can use.
+    private static func suffix(of name: String) -> String {
+        guard let text = FileName(name).map({ String(decoding: $0.fileExtension, as: UTF8.self) }) else { return "" }
+        let isPlain = text.utf8.count <= 16 && text.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "-" }
+        return isPlain ? text : ""
+    }
+
+    private func exchange(_ request: HTTPRequest) async throws -> HTTPResponse {
+        do {
+            return try await client.send(request)
+        } catch let error as HTTPClientError {
+            if error == .cancelled { throw CancellationError() }
+            throw TransportFault.fault(for: error, url: request.url)
+        }
+    }
+
+    // MARK: - Giving up
+
+    package func abandon(_ remote: RemoteState, named name: String) async throws -> Abandonment {
+        guard case .block(var state) = remote, let plan = state.plan else { return .leftToExpire }
+        if state.token == nil { state.token = try await askForToken(state, plan: plan, name: name) }
+        guard let token = state.token else { return .leftToExpire }
+        crashPoints.reach(.beforeAbandon)
+        let response = try await exchange(
+            HTTPRequest(.delete, url.text, headers: [(BlockWire.Header.uploadToken, token)]))
+        crashPoints.reach(.afterAbandon)
+        switch response.status {
+        case 200..<300: return .dropped
+        case 404, 405, 410, 501: return .leftToExpire
+        case 408, 425, 429, 500...599:
+            throw Fault(
+                .busy, "the destination answered \(response.status)",
+                retry: .later(after: RetryAfter.seconds(response.header("Retry-After"), now: Date())))
+        default: return .leftToExpire
+        }
+    }
+
+    /// An opening whose answer never came may have made an upload: opened again under the same key, it says which.
+    private func askForToken(_ state: BlockLedger, plan: BlockPlan, name: String) async throws -> String? {
+        // A file of 0 bytes is complete with its opening: there is nothing to drop, and asking would create it.
+        guard plan.totalCount > 0, let upload = BlockUpload(ledger: state) else { return nil }
+        let response = try await exchange(
+            request(state, to: url, token: try credentials.token(), name: name))
+        var machine = upload
+        let outcome = machine.take(
+            BlockUpload.Response(status: response.status, body: response.body), to: .open, newKey: UUID())
+        switch outcome {
+        case .goOn: return machine.ledger.token
+        case .failed(let fault) where fault.isTemporary: throw fault
+        case .failed, .complete, .again, .startAnew, .refreshCredentials: return nil
+        }
+    }
+}

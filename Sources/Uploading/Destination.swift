@@ -1,0 +1,96 @@
+import Checksums
+package import HTTPClient
+package import IngestModel
+package import SystemIO
+
+/// A way out: sends one sealed copy to one place, and goes on where it stopped.
+///
+/// A destination remembers nothing by itself. Everything it must know again after a sudden end it hands to the ledger
+/// before it acts on it, and gets back as `remote` the next time.
+package protocol Destination: Sendable {
+    /// Sends the copy and returns a receipt that has been held against it.
+    ///
+    /// - Parameters:
+    ///   - source: the sealed copy.
+    ///   - remote: what the ledger holds, `nil` for nothing. Of another seal it is of no use and is given up.
+    ///   - ledger: where each step is written down before and after it is taken.
+    /// - Throws: `Fault`, whose `retry` says whether calling again later makes sense; `CancellationError`; what the ledger
+    ///   throws.
+    func upload(_ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger) async throws -> Receipt
+
+    /// Has the far side drop an upload that is not complete.
+    ///
+    /// - Throws: `Fault`, temporary where it should be tried again later.
+    func abandon(_ remote: RemoteState, named name: String) async throws -> Abandonment
+}
+
+/// What became of an upload that was given up.
+package enum Abandonment: Hashable, Sendable {
+    /// The far side holds nothing of it any more.
+    case dropped
+    /// The far side cannot drop uploads, or does not know this one; what it holds expires there.
+    case leftToExpire
+}
+
+/// Where a destination writes its steps down. Each call returns when the step is stored.
+package protocol UploadLedger: Sendable {
+    /// The upload is about to be begun, or has moved on.
+    ///
+    /// - Parameter progressed: more is acknowledged than ever before.
+    func save(_ remote: RemoteState, progressed: Bool) async throws
+
+    /// What `save` stored last is of no use: it becomes a debt, and `replacement` takes its place.
+    func abandon(replacement: RemoteState?) async throws
+
+    /// Bytes on their way that are not acknowledged; called often, from any thread, must not block.
+    func inFlight(_ count: Int64)
+
+    /// The block size that this server made us use not long ago.
+    func blockSize(for origin: ServerURL.Origin) async throws -> ByteCount?
+
+    func remember(_ size: ByteCount, for origin: ServerURL.Origin) async throws
+}
+
+/// A sealed copy, opened, with its digest: known, or taken while the bytes go by.
+package final class UploadSource: Sendable {
+    package let file: SharedDescriptor
+    package let seal: Seal
+    /// The name at the far end.
+    package let name: String
+    /// The most bytes a block may carry.
+    package let blockSize: ByteCount
+    package let limiters: [RateLimiter]
+    private let following: FollowingDigest?
+
+    package init(
+        file: SharedDescriptor, seal: Seal, name: String, blockSize: ByteCount, limiters: [RateLimiter]
+    ) {
+        self.file = file
+        self.seal = seal
+        self.name = name
+        self.blockSize = blockSize
+        self.limiters = limiters
+        following = seal.sha256 == nil ? FollowingDigest(of: file) : nil
+    }
+
+    deinit {
+        following?.cancel()
+    }
+
+    /// The bytes before `offset` have been read, and may be read again cheaply.
+    package func passed(_ offset: Int64) {
+        following?.advance(to: offset)
+    }
+
+    /// The SHA-256 of the whole copy. To be asked for once, at the end.
+    package func digest() async throws -> SHA256Digest {
+        if let known = seal.sha256 { return known }
+        guard let following else { preconditionFailure("a digest that is not known is taken") }
+        let size = seal.size
+        do {
+            return try await offPool { _ in try following.finish(at: size) }
+        } catch is FileShorterThanExpected {
+            throw Fault(.copyChanged, "its copy in the cache became shorter while it was uploaded")
+        }
+    }
+}
