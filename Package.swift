@@ -41,15 +41,22 @@ let package = Package(
         // Features; they do not know each other.
         .target(
             name: "UploadList", dependencies: ["IngestModel", "SQLite", "SystemIO"], swiftSettings: safe),
+        .target(name: "MediaProcess", dependencies: ["IngestModel", "SystemIO"], swiftSettings: safe),
         .target(
             name: "Receiver",
             dependencies: ["Checksums", "Diagnostics", "HTTPServer", "IngestModel", "SQLite", "SystemIO"],
             swiftSettings: safe),
+        .target(
+            name: "Transcoding", dependencies: ["FFmpeg", "IngestModel", "SystemIO"], swiftSettings: safe),
         .target(
             name: "Uploading",
             dependencies: ["Checksums", "Diagnostics", "HTTPClient", "IngestModel", "SystemIO"],
             swiftSettings: safe),
         .target(
             name: "VideoCache", dependencies: ["Checksums", "IngestModel", "SystemIO"], swiftSettings: safe),
+
+        // The programs.
+        .executableTarget(
+            name: "ingest-media", dependencies: ["IngestModel", "SystemIO", "Transcoding"], swiftSettings: safe),
     ]
 )

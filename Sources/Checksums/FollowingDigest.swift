@@ -5,16 +5,18 @@ package import SystemIO
 
 /// The SHA-256 of a file, taken on a thread of its own that follows the writer or reader of the file: it reads what the
 /// other one has just had in the page cache, and never more than one piece is in memory.
-///
-/// `@unchecked`: `hash`, `position` and `failure` are touched on `queue` only, which is serial.
-package final class FollowingDigest: @unchecked Sendable {
+package final class FollowingDigest: Sendable {
+    private struct State: ~Copyable {
+        var hash: SHA256? = SHA256()
+        var position: Int64 = 0
+        var failure: (any Error)?
+    }
+
     private let file: SharedDescriptor
     private let queue = DispatchQueue(label: "digest", qos: .utility)
     private let target = Atomic<Int64>(0)
     private let stop = StopFlag()
-    private var hash: SHA256? = SHA256()
-    private var position: Int64 = 0
-    private var failure: (any Error)?
+    private let state = Mutex(State())
 
     private static let pieceLength = 1 << 20
 
@@ -26,11 +28,13 @@ package final class FollowingDigest: @unchecked Sendable {
     package func advance(to offset: Int64) {
         guard target.max(offset, ordering: .relaxed).oldValue < offset else { return }
         queue.async { [self] in
-            guard failure == nil else { return }
-            do {
-                try catchUp()
-            } catch {
-                failure = error
+            state.withLock { state in
+                guard state.failure == nil else { return }
+                do {
+                    try catchUp(&state)
+                } catch {
+                    state.failure = error
+                }
             }
         }
     }
@@ -40,10 +44,10 @@ package final class FollowingDigest: @unchecked Sendable {
     /// - Throws: `SystemError`; `FileShorterThanExpected`; `CancellationError` after `cancel`.
     package func finish(at size: ByteCount) throws -> SHA256Digest {
         _ = target.max(size.value, ordering: .relaxed)
-        return try queue.sync {
-            if let failure { throw failure }
-            try catchUp()
-            guard let digest = hash.take()?.finish() else { preconditionFailure("a digest is finished once") }
+        return try state.withLock { state in
+            if let failure = state.failure { throw failure }
+            try catchUp(&state)
+            guard let digest = state.hash.take()?.finish() else { preconditionFailure("a digest is finished once") }
             return digest
         }
     }
@@ -53,16 +57,16 @@ package final class FollowingDigest: @unchecked Sendable {
         stop.set()
     }
 
-    private func catchUp() throws {
+    private func catchUp(_ state: inout State) throws {
         while true {
             let end = target.load(ordering: .relaxed)
-            if position >= end { return }
+            if state.position >= end { return }
             try stop.check()
-            let count = Int(min(Int64(Self.pieceLength), end - position))
-            let piece = try file.descriptor.read(at: position, count: count)
+            let count = Int(min(Int64(Self.pieceLength), end - state.position))
+            let piece = try file.descriptor.read(at: state.position, count: count)
             guard piece.count == count else { throw FileShorterThanExpected() }
-            hash?.update(piece.span)
-            position += Int64(count)
+            state.hash?.update(piece.span)
+            state.position += Int64(count)
         }
     }
 }

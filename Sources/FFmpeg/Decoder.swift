@@ -5,12 +5,24 @@ package enum Received<Thing> {
     case output(Thing)
     /// It wants more input first.
     case needsInput
+    /// What went in was not as it was recorded; more may follow.
+    case damaged
     case finished
+}
+
+/// What became of a packet.
+package enum Sent {
+    case taken
+    /// There is output that must be taken first; the packet has to be sent again.
+    case full
+    /// The packet is not as it was recorded, and is dropped.
+    case damaged
 }
 
 /// A decoder for one stream. Lives on one thread.
 package final class Decoder {
     private var context: UnsafeMutablePointer<AVCodecContext>?
+    private let splitter: PacketSplitter?
 
     /// - Parameter threads: decoding threads; 0 leaves it to libavcodec.
     package init(_ stream: InputStream, threads: Int) throws(FFmpegError) {
@@ -21,6 +33,7 @@ package final class Decoder {
             throw FFmpegError("allocate a decoder", code: ingest_ff_out_of_memory())
         }
         self.context = context
+        splitter = PacketSplitter(stream)
         try check(avcodec_parameters_to_context(context, stream.parameters.pointer), "set up the decoder")
         context.pointee.pkt_timebase = stream.timeBase.c
         context.pointee.thread_count = Int32(threads)
@@ -31,13 +44,20 @@ package final class Decoder {
         avcodec_free_context(&context)
     }
 
-    /// Hands over a packet, or with `nil` says that there are no more. `false`: it has output that must be taken first.
-    package func send(_ packet: Packet?) throws(FFmpegError) -> Bool {
+    /// What has to be sent for a packet: it itself, but for codecs whose packets hold more than the decoder takes at once.
+    package func pieces(of packet: Packet) throws(FFmpegError) -> [Packet] {
+        guard let splitter else { return [packet] }
+        return try splitter.split(packet)
+    }
+
+    /// Hands over a packet, or with `nil` says that there are no more.
+    package func send(_ packet: Packet?) throws(FFmpegError) -> Sent {
         let result = avcodec_send_packet(context, packet?.pointer)
-        if result == ingest_ff_again() { return false }
-        if packet == nil, result == ingest_ff_end() { return true }
+        if result == ingest_ff_again() { return .full }
+        if result == ingest_ff_invalid_data() { return .damaged }
+        if packet == nil, result == ingest_ff_end() { return .taken }
         try check(result, "decode")
-        return true
+        return .taken
     }
 
     package func receive() throws(FFmpegError) -> Received<Frame> {
@@ -45,6 +65,7 @@ package final class Decoder {
         let result = avcodec_receive_frame(context, frame.pointer)
         if result == ingest_ff_again() { return .needsInput }
         if result == ingest_ff_end() { return .finished }
+        if result == ingest_ff_invalid_data() { return .damaged }
         try check(result, "decode")
         return .output(frame)
     }

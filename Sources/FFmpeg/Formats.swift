@@ -35,6 +35,21 @@ package struct Colour: Hashable, Sendable {
 
     package var isFullRange: Bool { range == Int(AVCOL_RANGE_JPEG.rawValue) }
 
+    /// What is unspecified here is taken from `other`.
+    package func completed(by other: Colour) -> Colour {
+        func known(_ own: Int, _ theirs: Int, unspecified: UInt32) -> Int {
+            own == Int(unspecified) || own == 0 && unspecified != 0 ? theirs : own
+        }
+        return Colour(
+            range: known(range, other.range, unspecified: AVCOL_RANGE_UNSPECIFIED.rawValue),
+            primaries: known(primaries, other.primaries, unspecified: AVCOL_PRI_UNSPECIFIED.rawValue),
+            transfer: known(transfer, other.transfer, unspecified: AVCOL_TRC_UNSPECIFIED.rawValue),
+            // 0 is RGB here, not "reserved".
+            matrix: matrix == Int(AVCOL_SPC_UNSPECIFIED.rawValue) ? other.matrix : matrix,
+            chromaLocation: known(
+                chromaLocation, other.chromaLocation, unspecified: AVCHROMA_LOC_UNSPECIFIED.rawValue))
+    }
+
     /// Perceptual quantiser (SMPTE ST 2084) or hybrid log-gamma (ARIB STD-B67).
     package var isHighDynamicRange: Bool {
         transfer == Int(AVCOL_TRC_SMPTE2084.rawValue) || transfer == Int(AVCOL_TRC_ARIB_STD_B67.rawValue)
@@ -47,6 +62,11 @@ package struct VideoFormat: Hashable, Sendable {
     package let pixelFormat: PixelFormat
     package let sampleAspectRatio: Rational
     package let colour: Colour
+
+    package func with(colour: Colour) -> VideoFormat {
+        VideoFormat(
+            width: width, height: height, pixelFormat: pixelFormat, sampleAspectRatio: sampleAspectRatio, colour: colour)
+    }
 }
 
 package struct AudioFormat: Hashable, Sendable {
@@ -79,8 +99,8 @@ enum ChannelLayout {
 
 /// How a codec's stream is described: a copy of libavcodec's `AVCodecParameters`.
 ///
-/// `Sendable` by being changed by nobody once it is made.
-package final class CodecParameters {
+/// `@unchecked`: nobody changes them once they are made.
+package final class CodecParameters: @unchecked Sendable {
     let pointer: UnsafeMutablePointer<AVCodecParameters>
 
     init(copying other: UnsafePointer<AVCodecParameters>) throws(FFmpegError) {
@@ -89,6 +109,13 @@ package final class CodecParameters {
         }
         self.pointer = pointer
         try check(avcodec_parameters_copy(pointer, other), "copy codec parameters")
+    }
+
+    /// Whether of all that says how colours are meant only the range is known.
+    package var declaresNothingButRange: Bool {
+        let value = pointer.pointee
+        return value.color_range != AVCOL_RANGE_UNSPECIFIED && value.color_primaries == AVCOL_PRI_UNSPECIFIED
+            && value.color_trc == AVCOL_TRC_UNSPECIFIED && value.color_space == AVCOL_SPC_UNSPECIFIED
     }
 
     /// Of an opened encoder.

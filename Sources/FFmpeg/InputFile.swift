@@ -18,7 +18,7 @@ package enum StreamKind: String, Sendable {
 }
 
 /// A stream of a container, as its header and the first packets describe it.
-package struct InputStream {
+package struct InputStream: Sendable {
     package let index: Int
     package let kind: StreamKind
     package let parameters: CodecParameters
@@ -63,6 +63,16 @@ package struct InputStream {
     package var isHighDynamicRange: Bool {
         let transfer = parameters.pointer.pointee.color_trc
         return transfer == AVCOL_TRC_SMPTE2084 || transfer == AVCOL_TRC_ARIB_STD_B67
+    }
+    /// What the container and the codec's header say.
+    package var colour: Colour {
+        let parameters = parameters.pointer.pointee
+        let format = AVPixelFormat(parameters.format)
+        return Colour(
+            range: ingest_ff_plain_pixel_format(format) == format
+                ? Int(parameters.color_range.rawValue) : Int(AVCOL_RANGE_JPEG.rawValue),
+            primaries: Int(parameters.color_primaries.rawValue), transfer: Int(parameters.color_trc.rawValue),
+            matrix: Int(parameters.color_space.rawValue), chromaLocation: Int(parameters.chroma_location.rawValue))
     }
     package var isLowComplexityAAC: Bool {
         parameters.pointer.pointee.codec_id == AV_CODEC_ID_AAC

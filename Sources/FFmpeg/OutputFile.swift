@@ -5,7 +5,7 @@ package final class OutputFile {
     private var context: UnsafeMutablePointer<AVFormatContext>?
 
     /// How a stream is added.
-    package struct StreamDescription {
+    package struct StreamDescription: Sendable {
         package var parameters: CodecParameters
         /// Of the packets that will be written; a wish, the container has the last word.
         package var timeBase: Rational

@@ -192,3 +192,10 @@ package struct FileSlice: Sendable {
 
     package var count: Int64 { range.upperBound - range.lowerBound }
 }
+
+/// The three streams that every program is started with.
+package enum StandardStream {
+    package static let input = SharedDescriptor(FileDescriptor(owning: 0))
+    package static let output = SharedDescriptor(FileDescriptor(owning: 1))
+    package static let error = SharedDescriptor(FileDescriptor(owning: 2))
+}

@@ -1,0 +1,113 @@
+import FFmpeg
+import IngestModel
+
+/// What becomes of each stream of a recording.
+struct CopyPlan {
+    enum VideoTreatment {
+        case copy
+        case encode(EncoderChoice, PictureGeometry)
+    }
+
+    enum AudioTreatment: Equatable {
+        case copy
+        /// AAC at so many bits a second.
+        case encode(bitRate: Int, sampleRate: Int)
+    }
+
+    let video: (stream: InputStream, treatment: VideoTreatment)?
+    let audio: [(stream: InputStream, treatment: AudioTreatment)]
+    let losses: [Loss]
+
+    static let container = "mp4"
+
+    /// - Parameter settings: `nil` changes the container only.
+    /// - Throws: a fault if nothing of the recording can be kept.
+    static func make(for input: InputFile, settings: CompressSettings?) throws(Fault) -> CopyPlan {
+        var losses: [Loss] = []
+        let best = input.bestStream(.video)
+        var video: (InputStream, VideoTreatment)?
+        var audio: [(InputStream, AudioTreatment)] = []
+        for stream in input.streams {
+            switch stream.kind {
+            case .video where stream.index == best && !stream.isAttachedPicture:
+                if let treatment = treatment(video: stream, settings: settings) {
+                    video = (stream, treatment)
+                } else {
+                    losses.append(Self.loss(of: stream, "this version cannot decode it"))
+                }
+            case .video where stream.isAttachedPicture:
+                losses.append(Self.loss(of: stream, "attached pictures are not carried over yet"))
+            case .video: losses.append(Self.loss(of: stream, "only the main picture is kept"))
+            case .audio:
+                if let treatment = treatment(audio: stream, settings: settings) {
+                    audio.append((stream, treatment))
+                } else {
+                    losses.append(Self.loss(of: stream, "it says nothing about itself that could be decoded"))
+                }
+            case .subtitle: losses.append(Self.loss(of: stream, "subtitles are not carried over yet"))
+            case .data, .attachment, .unknown:
+                // The muxer writes a timecode track by itself from the stream's time code.
+                if stream.tag == "tmcd" { continue }
+                losses.append(Self.loss(of: stream, "mp4 cannot hold it"))
+            }
+        }
+        if input.chapterCount > 0 {
+            losses.append(Loss(what: "\(input.chapterCount) chapter marks", reason: "chapters are not carried over yet"))
+        }
+        if let pixels = video?.0.pixelFormat, pixels.hasAlpha, settings != nil {
+            losses.append(Loss(what: "transparency", reason: "the codec of the copy has no alpha"))
+        }
+        guard video != nil || !audio.isEmpty else {
+            throw Fault(
+                .nothingToEncode,
+                "there is no picture and no sound in it that can be decoded; without --compress it is uploaded as it is")
+        }
+        return CopyPlan(video: video, audio: audio, losses: losses)
+    }
+
+    private static func treatment(video stream: InputStream, settings: CompressSettings?) -> VideoTreatment? {
+        guard let settings else { return OutputFile.format(container, canHold: stream) ? .copy : nil }
+        guard stream.hasDecoder, stream.width > 0, stream.height > 0 else { return nil }
+        let geometry = PictureGeometry(
+            width: stream.width, height: stream.height, longestShortSide: settings.maxHeight)
+        let choice = EncoderChoice.choose(
+            settings, shortSide: min(geometry.width, geometry.height),
+            framesPerSecond: frameRate(of: stream).value,
+            needsTenBits: stream.pixelFormat.depth > 8 || stream.isHighDynamicRange)
+        return .encode(choice, geometry)
+    }
+
+    private static func treatment(audio stream: InputStream, settings: CompressSettings?) -> AudioTreatment? {
+        guard stream.sampleRate > 0, stream.channels > 0 else { return nil }
+        guard settings != nil else {
+            if OutputFile.format(container, canHold: stream) { return .copy }
+            return stream.hasDecoder ? encoding(stream) : nil
+        }
+        if stream.isLowComplexityAAC, stream.channels <= 2, stream.bitRate <= 192_000 { return .copy }
+        return stream.hasDecoder ? encoding(stream) : nil
+    }
+
+    private static func encoding(_ stream: InputStream) -> AudioTreatment {
+        let bitRate =
+            switch stream.channels {
+            case 1: 96_000
+            case 2: 160_000
+            default: 64_000 * stream.channels
+            }
+        // The rates that AAC knows (ISO/IEC 14496-3, table 1.18).
+        let rates = [7350, 8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000]
+        return .encode(bitRate: bitRate, sampleRate: rates.contains(stream.sampleRate) ? stream.sampleRate : 48_000)
+    }
+
+    /// A frame rate to tell an encoder, which needs one for its rate control; the time stamps stay what they are.
+    static func frameRate(of stream: InputStream) -> Rational {
+        for rate in [stream.averageFrameRate, stream.guessedFrameRate] where rate.isPositive && rate.value <= 480 {
+            return rate
+        }
+        return Rational(30, 1)
+    }
+
+    private static func loss(of stream: InputStream, _ reason: String) -> Loss {
+        Loss(what: "stream \(stream.index) (\(stream.kind.rawValue), \(stream.codecName))", reason: reason)
+    }
+}

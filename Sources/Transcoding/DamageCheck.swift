@@ -1,0 +1,46 @@
+import FFmpeg
+import IngestModel
+
+/// Whether the recording gave what it promised. FFmpeg itself reports success for a file that was cut in the middle.
+enum DamageCheck {
+    /// How much shorter than declared a stream may be, in seconds: containers round, and a last frame's duration is
+    /// often a guess.
+    static func tolerance(declared: Double) -> Double { min(1, max(0.25, declared / 100)) }
+
+    /// - Returns: a fault with the sentence that says how much there was, or `nil` for a sound recording.
+    static func fault(in tallies: [StreamTally]) -> Fault? {
+        for tally in tallies {
+            if let declared = tally.declared, tally.delivered < declared - tolerance(declared: declared) {
+                return Fault(
+                    .damaged,
+                    "it is cut off: its \(tally.kind.rawValue) delivers \(seconds(tally.delivered)) s of a declared "
+                        + "\(seconds(declared)) s; it is left untouched. Without --compress it is uploaded as it is")
+            }
+        }
+        for tally in tallies {
+            // A recording may begin between key frames, and may end with a torn packet where its container has no end.
+            let wrong = tally.damaged + max(0, tally.damagedAtEnd - 2)
+            if wrong > 0 {
+                return Fault(
+                    .damaged,
+                    "it is damaged: \(wrong) of \(tally.packets) pieces of its \(tally.kind.rawValue) cannot be decoded as "
+                        + "they were recorded; it is left untouched. Without --compress it is uploaded as it is")
+            }
+            if tally.kind == .audio, tally.heard < tally.promised - tolerance(declared: tally.promised) {
+                return Fault(
+                    .damaged,
+                    "only \(seconds(tally.heard)) s of \(seconds(tally.promised)) s of its sound can be decoded; it is left "
+                        + "untouched. Without --compress it is uploaded as it is")
+            }
+            if tally.packets == 0 || (tally.frames == 0 && tally.written == 0) {
+                return Fault(
+                    .damaged,
+                    "nothing of its \(tally.kind.rawValue) can be decoded; it is left untouched. Without --compress it is "
+                        + "uploaded as it is")
+            }
+        }
+        return nil
+    }
+
+    private static func seconds(_ value: Double) -> String { Decimal.fixed(value, places: 1) }
+}

@@ -1,0 +1,101 @@
+import FFmpeg
+import IngestModel
+
+/// Which encoder with which settings: the presets' table, as a pure function.
+struct EncoderChoice: Equatable {
+    enum Codec: Equatable { case h264, hevc, av1 }
+
+    let codec: Codec
+    /// libavcodec's name of the encoder.
+    let encoder: String
+    let speed: String
+    /// Constant rate factor.
+    let quality: Int
+    /// Bits a second that are never exceeded over `buffer` bits; `nil` for no cap.
+    let cap: (rate: Int64, buffer: Int64)?
+    let pixelFormat: String
+    /// The four-character code in the container.
+    let tag: String
+    /// Seconds between key frames.
+    let keyFrameSeconds: Double
+
+    static func == (left: EncoderChoice, right: EncoderChoice) -> Bool {
+        left.encoder == right.encoder && left.speed == right.speed && left.quality == right.quality
+            && left.pixelFormat == right.pixelFormat
+    }
+
+    /// - Parameters:
+    ///   - settings: what was asked for.
+    ///   - shortSide: of the picture that is encoded, in pixels; portrait 1080 × 1920 counts as 1080.
+    ///   - framesPerSecond: on average.
+    ///   - needsTenBits: the source has more than 8 bits, or a high dynamic range, which 8 bits would destroy.
+    static func choose(
+        _ settings: CompressSettings, shortSide: Int, framesPerSecond: Double, needsTenBits: Bool
+    ) -> EncoderChoice {
+        let size = shortSide <= 720 ? 0 : shortSide <= 1080 ? 1 : 2
+        switch settings.codec {
+        case .h264: return h264(settings, size: size, framesPerSecond: framesPerSecond)
+        case .hevc: return hevc(settings, size: size, tenBits: needsTenBits)
+        case .av1: return av1(settings, size: size)
+        case .auto:
+            return needsTenBits
+                ? hevc(settings, size: size, tenBits: true)
+                : h264(settings, size: size, framesPerSecond: framesPerSecond)
+        }
+    }
+
+    private static func h264(_ settings: CompressSettings, size: Int, framesPerSecond: Double) -> EncoderChoice {
+        let (speed, quality): (String, Int) =
+            switch settings.preset {
+            case .fast: ("veryfast", [23, 24, 24][size])
+            case .balanced: ([String](arrayLiteral: "medium", "medium", "fast")[size], [22, 22, 23][size])
+            case .small: ("slow", [24, 24, 25][size])
+            }
+        let most: Int64 = framesPerSecond > 40 ? 68_000_000 : 45_000_000
+        let rate: Int64 = [7_500_000, 12_000_000, most][size]
+        return EncoderChoice(
+            codec: .h264, encoder: "libx264", speed: speed, quality: settings.quality ?? quality, cap: (rate, rate * 2),
+            pixelFormat: "yuv420p", tag: "avc1", keyFrameSeconds: 2)
+    }
+
+    private static func hevc(_ settings: CompressSettings, size: Int, tenBits: Bool) -> EncoderChoice {
+        let (speed, quality): (String, Int) =
+            switch settings.preset {
+            case .fast: ("superfast", 26)
+            case .balanced, .small: (["fast", "fast", "faster"][size], [24, 25, 26][size])
+            }
+        return EncoderChoice(
+            codec: .hevc, encoder: "libx265", speed: speed, quality: settings.quality ?? quality, cap: nil,
+            pixelFormat: tenBits ? "yuv420p10le" : "yuv420p", tag: "hvc1", keyFrameSeconds: 2)
+    }
+
+    private static func av1(_ settings: CompressSettings, size: Int) -> EncoderChoice {
+        let speed = settings.preset == .fast ? "10" : "8"
+        return EncoderChoice(
+            codec: .av1, encoder: "libsvtav1", speed: speed, quality: settings.quality ?? [30, 32, 35][size], cap: nil,
+            pixelFormat: "yuv420p10le", tag: "av01", keyFrameSeconds: 4)
+    }
+
+    /// The encoder's options in libavcodec's words.
+    func options(threads: Int) -> [String: String] {
+        var options = ["preset": speed, "crf": "\(quality)"]
+        switch codec {
+        case .h264:
+            options["profile"] = "high"
+            // Closed groups of pictures, so that a file can be cut and joined at every key frame.
+            options["flags"] = "+cgop"
+            if let cap {
+                options["maxrate"] = "\(cap.rate)"
+                options["bufsize"] = "\(cap.buffer)"
+            }
+        case .hevc:
+            options["x265-params"] = "log-level=none:open-gop=0:repeat-headers=0:pools=\(threads)"
+        case .av1:
+            options["svtav1-params"] = "lp=\(threads)"
+        }
+        return options
+    }
+
+    /// For people: `libx264 medium, crf 22`.
+    var summary: String { "\(encoder) \(speed), crf \(quality)" }
+}

@@ -1,0 +1,211 @@
+import Dispatch
+import FFmpeg
+import IngestModel
+import Synchronization
+import SystemIO
+
+/// A packet for the output, with the lane's own number of its stream and the time base of its times.
+struct LanePacket: Sendable {
+    let packet: Packet
+    let stream: Int
+    let timeBase: Rational
+}
+
+/// What a lane found in one stream of the recording.
+struct StreamTally: Sendable {
+    let kind: StreamKind
+    /// Seconds that the container declares for the stream, from its first time stamp to its end; `nil` if it does not.
+    let declared: Double?
+    /// Seconds from the first time stamp to the end of the last packet that came.
+    var delivered = 0.0
+    var packets: Int64 = 0
+    /// Seconds that the packets last together, and seconds of sound that came out of them.
+    var promised = 0.0
+    var heard = 0.0
+    /// Pictures or runs of samples that came out of the decoder, and those among them that are as they were recorded.
+    var frames: Int64 = 0
+    private(set) var good: Int64 = 0
+    /// Packets and frames that are not as they were recorded: before anything was right, between right ones, and behind
+    /// the last right one.
+    private(set) var damagedInFront: Int64 = 0
+    private(set) var damaged: Int64 = 0
+    private(set) var damagedAtEnd: Int64 = 0
+    /// Errors of the demuxer.
+    var readErrors: Int64 = 0
+    /// Packets given to the output.
+    var written: Int64 = 0
+    /// In seconds on the output's time line: when the last packet is shown or heard, and when that ends.
+    var lastTime = 0.0
+    var writtenEnd = 0.0
+
+    init(kind: StreamKind, declared: Double?) {
+        self.kind = kind
+        self.declared = declared
+    }
+
+    /// Something was not as it was recorded; where that belongs shows once more has come.
+    mutating func noteDamage() {
+        damagedAtEnd += 1
+    }
+
+    mutating func noteGood() {
+        if good == 0 { damagedInFront += damagedAtEnd } else { damaged += damagedAtEnd }
+        damagedAtEnd = 0
+        good += 1
+    }
+
+    mutating func noteFrame(isDamaged: Bool) {
+        frames += 1
+        if isDamaged { noteDamage() } else { noteGood() }
+    }
+}
+
+/// One or several streams of the recording on their way to the output: reads by itself, on threads of its own, and hands
+/// its packets over in a bounded queue. Lanes know nothing of each other; a lane made of several encoders on pieces of
+/// the recording would look the same from outside.
+protocol Lane: AnyObject, Sendable {
+    var shared: LaneState { get }
+
+    /// Begins; returns at once.
+    func start()
+}
+
+/// What a lane shows to the muxer.
+final class LaneState: Sendable {
+    enum Output: Sendable {
+        case packet(LanePacket)
+        case failed(Fault)
+    }
+
+    let packets: BoundedQueue<Output>
+    private let descriptions = Mutex<Result<[OutputFile.StreamDescription], Fault>?>(nil)
+    private let described = DispatchSemaphore(value: 0)
+    private let tallies = Mutex<[StreamTally]>([])
+    /// Where the lane stands in the recording: seconds, frames done.
+    private let place = Mutex<(seconds: Double, frames: Int64, fraction: Double)>((0, 0, 0))
+
+    init(capacity: Int) {
+        packets = BoundedQueue(capacity: capacity)
+    }
+
+    // MARK: The lane's side
+
+    /// The streams are known, or will never be.
+    func describe(_ result: Result<[OutputFile.StreamDescription], Fault>) {
+        let isFirst = descriptions.withLock { present in
+            if present != nil { return false }
+            present = result
+            return true
+        }
+        if isFirst { described.signal() }
+    }
+
+    func fail(_ fault: Fault) {
+        describe(.failure(fault))
+        _ = packets.push(.failed(fault))
+        packets.end()
+    }
+
+    func finish(_ found: [StreamTally]) {
+        tallies.withLock { $0 = found }
+        packets.end()
+    }
+
+    func move(toSeconds seconds: Double, frames: Int64, fraction: Double) {
+        place.withLock { $0 = (seconds, frames, fraction) }
+    }
+
+    // MARK: The muxer's side
+
+    /// Waits until the lane knows its streams.
+    func streams() throws(Fault) -> [OutputFile.StreamDescription] {
+        described.wait()
+        described.signal()
+        guard let result = descriptions.withLock({ $0 }) else {
+            throw Fault(.encoderFailed, "a part of the encoder ended without a word")
+        }
+        return try result.get()
+    }
+
+    /// Complete once the queue has ended.
+    var found: [StreamTally] { tallies.withLock { $0 } }
+
+    var position: (seconds: Double, frames: Int64, fraction: Double) { place.withLock { $0 } }
+}
+
+/// Reads the packets of some streams of the recording, and counts what comes.
+final class PacketReader {
+    private let input: InputFile
+    /// The recording's streams that are read, in the lane's order.
+    let streams: [InputStream]
+    private(set) var tallies: [StreamTally]
+    private let slots: [Int: Int]
+    private let offsets: [Int64]
+    private var firstTimes: [Double?]
+    private var isBeyondErrors = false
+
+    private static let mostReadErrors: Int64 = 50
+
+    init(_ path: FilePath, streams indices: [Int]) throws(Fault) {
+        let input = try Source.open(path)
+        self.input = input
+        input.select(Set(indices))
+        streams = indices.map { input.streams[$0] }
+        slots = Dictionary(uniqueKeysWithValues: indices.enumerated().map { ($1, $0) })
+        firstTimes = indices.map { _ in nil }
+        let offset = Source.startOffset(input)
+        offsets = streams.map { $0.timeBase.rescale(offset, from: Source.microseconds) }
+        tallies = streams.map { StreamTally(kind: $0.kind, declared: Self.declared($0, in: input)) }
+    }
+
+    private static func declared(_ stream: InputStream, in input: InputFile) -> Double? {
+        guard input.declaresDuration else { return nil }
+        if let duration = stream.duration { return stream.timeBase.seconds(duration) }
+        // Matroska declares one duration for all.
+        return input.formatName.contains("matroska") ? input.duration : nil
+    }
+
+    /// The next packet with its place among `streams`; its times are shifted so that the output begins at the
+    /// recording's beginning. `nil` at the end, be it the true one or where reading fails for good.
+    func next() throws(Fault) -> (packet: Packet, slot: Int)? {
+        while !isBeyondErrors {
+            do {
+                guard let packet = try input.read() else { return nil }
+                guard let slot = slots[packet.streamIndex] else { continue }
+                packet.shift(by: -offsets[slot])
+                count(packet, slot)
+                return (packet, slot)
+            } catch {
+                if error.errorNumber == 12 { throw Source.fault(error) }
+                for slot in tallies.indices { tallies[slot].readErrors += 1 }
+                isBeyondErrors = (tallies.first?.readErrors ?? 0) >= Self.mostReadErrors
+            }
+        }
+        return nil
+    }
+
+    private func count(_ packet: Packet, _ slot: Int) {
+        tallies[slot].packets += 1
+        tallies[slot].promised += streams[slot].timeBase.seconds(packet.duration)
+        if packet.isDiscarded { return }
+        guard let time = packet.presentation ?? packet.decoding else { return }
+        let base = streams[slot].timeBase
+        let begin = base.seconds(time)
+        let first = min(firstTimes[slot] ?? begin, begin)
+        firstTimes[slot] = first
+        tallies[slot].delivered = max(tallies[slot].delivered, begin + base.seconds(packet.duration) - first)
+    }
+
+    func update(_ slot: Int, _ change: (inout StreamTally) -> Void) {
+        change(&tallies[slot])
+    }
+
+    /// How much of the file has been read, 0 … 1.
+    var fraction: Double {
+        let (bytes, size) = input.position
+        return size > 0 ? min(1, Double(bytes) / Double(size)) : 0
+    }
+
+    var duration: Double? { input.duration }
+    var metadata: [String: String] { input.metadata }
+}

@@ -1,0 +1,64 @@
+import FFmpeg
+import IngestModel
+
+/// Opening recordings, and what it means for the item when that fails.
+enum Source {
+    /// The demuxers of what recording devices and programs write. Playlists, image sequences and other formats that lead
+    /// to further files are not among them.
+    static let formats = [
+        "mov", "matroska", "mpegts", "mpeg", "avi", "flv", "mxf", "asf", "ogg", "wav", "w64", "aiff", "caf", "flac", "mp3",
+        "aac", "ac3", "eac3", "amr", "dts", "dv", "gxf", "nut", "rm", "ivf", "h261", "h263", "h264", "hevc", "m4v", "mjpeg",
+        "mpegvideo", "obu", "av1", "au", "vc1", "tta", "wv", "ape",
+    ]
+
+    /// - Throws: a `Fault` with the sentence for people.
+    static func open(_ path: FilePath) throws(Fault) -> InputFile {
+        do {
+            return try InputFile(path: path.bytes, formats: formats)
+        } catch {
+            throw fault(opening: error)
+        }
+    }
+
+    private static func fault(opening error: FFmpegError) -> Fault {
+        if FFmpegLog.mentions("moov atom not found") {
+            return Fault(
+                .notFinalised,
+                "the recording was not finalised (no moov atom); it is left untouched. Let the recorder finish, or repair "
+                    + "it, then run ingest again")
+        }
+        if let number = error.errorNumber, !FFmpegLog.mentions("whitelist") {
+            return number == 2
+                ? Fault(.recordingMissing, "there is no such file")
+                : Fault(.recordingUnreadable, "it cannot be read (\(error))")
+        }
+        return Fault(
+            .notMedia,
+            "it is not a recording that can be read; without --compress it is uploaded as it is")
+    }
+
+    /// What a failure while reading or encoding means.
+    static func fault(_ error: FFmpegError) -> Fault {
+        switch error.errorNumber {
+        case 28, 122:
+            Fault(
+                .diskFull, "the disk of the cache is full; make room, then: ingest run", retry: .later(after: 30))
+        case 12: Fault(.encoderFailed, "there is not enough memory to encode it", retry: .later(after: 60))
+        default:
+            Fault(.encoderFailed, "it could not be encoded (\(error)); without --compress it is uploaded as it is")
+        }
+    }
+
+    /// Formats whose time stamps count from a moment of their own, so that only their differences mean something.
+    static func hasArbitraryStart(_ input: InputFile) -> Bool {
+        ["mpegts", "mpeg", "gxf", "dv", "asf", "rm", "ogg"].contains { input.formatName.split(separator: ",").contains($0[...]) }
+    }
+
+    /// What is subtracted from every time stamp, in seconds as a fraction of a million.
+    static func startOffset(_ input: InputFile) -> Int64 {
+        hasArbitraryStart(input) ? input.startMicroseconds ?? 0 : 0
+    }
+
+    /// The time base of `startOffset`.
+    static let microseconds = Rational(1, 1_000_000)
+}

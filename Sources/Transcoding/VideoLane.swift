@@ -1,0 +1,314 @@
+import FFmpeg
+import IngestModel
+import Synchronization
+import SystemIO
+
+/// The picture, encoded anew: one thread reads and decodes, another filters and encodes.
+final class VideoLane: Lane {
+    struct Settings: Sendable {
+        let path: FilePath
+        let stream: InputStream
+        let choice: EncoderChoice
+        let longestShortSide: Int?
+        let mostFramesPerSecond: Int?
+        let threads: Int
+    }
+
+    private struct Picture: Sendable {
+        let frame: Frame
+        /// In the stream's time base; strictly increasing.
+        let time: Int64
+        let duration: Int64
+    }
+
+    let shared = LaneState(capacity: 64)
+    private let settings: Settings
+    private let pictures = BoundedQueue<Picture>(capacity: 6)
+    private let decoded = Mutex<Result<StreamTally, Fault>?>(nil)
+
+    init(_ settings: Settings) {
+        self.settings = settings
+    }
+
+    func start() {
+        Thread.detach { [self] in
+            do throws(Fault) {
+                let tally = try decode()
+                decoded.withLock { $0 = .success(tally) }
+            } catch {
+                decoded.withLock { $0 = .failure(error) }
+            }
+            pictures.end()
+        }
+        Thread.detach { [self] in
+            do throws(Fault) {
+                try encode()
+            } catch {
+                pictures.abandon()
+                shared.fail(error)
+            }
+        }
+    }
+
+    // MARK: - Decoding
+
+    private func decode() throws(Fault) -> StreamTally {
+        let reader = try PacketReader(settings.path, streams: [settings.stream.index])
+        let stream = settings.stream
+        let clock = PictureClock(stream, most: settings.mostFramesPerSecond)
+        do {
+            let decoder = try Decoder(stream, threads: settings.threads)
+            while true {
+                let next = try reader.next()
+                if next?.packet.isDamaged == true { reader.update(0) { $0.noteDamage() } }
+                guard try decode(next?.packet, with: decoder, reader, clock) else { break }
+                if next == nil { break }
+            }
+        } catch let error as FFmpegError {
+            throw Source.fault(error)
+        } catch let fault as Fault {
+            throw fault
+        } catch {
+            throw Fault(.encoderFailed, "\(error)")
+        }
+        return reader.tallies[0]
+    }
+
+    /// `false` if nobody wants more pictures.
+    private func decode(
+        _ packet: Packet?, with decoder: Decoder, _ reader: PacketReader, _ clock: PictureClock
+    ) throws -> Bool {
+        while true {
+            let sent = try decoder.send(packet)
+            if sent == .damaged { reader.update(0) { $0.noteDamage() } }
+            guard try takePictures(from: decoder, reader, clock) else { return false }
+            if sent != .full { return true }
+        }
+    }
+
+    private func takePictures(
+        from decoder: Decoder, _ reader: PacketReader, _ clock: PictureClock
+    ) throws -> Bool {
+        while true {
+            let frame: Frame
+            switch try decoder.receive() {
+            case .output(let received): frame = received
+            case .damaged:
+                reader.update(0) { $0.noteDamage() }
+                continue
+            case .needsInput, .finished: return true
+            }
+            reader.update(0) { $0.noteFrame(isDamaged: frame.isDamaged) }
+            let duration = frame.duration > 0 ? frame.duration : clock.usualDuration
+            guard let time = clock.place(frame.bestTimestamp, duration: duration) else { continue }
+            frame.normaliseRange()
+            frame.forgetPictureType()
+            frame.presentation = time
+            let seconds = settings.stream.timeBase.seconds(time)
+            let total = reader.duration ?? 0
+            shared.move(
+                toSeconds: seconds, frames: reader.tallies[0].frames,
+                fraction: total > 0 ? min(1, seconds / total) : reader.fraction)
+            guard pictures.push(Picture(frame: frame, time: time, duration: duration)) else { return false }
+        }
+    }
+
+    // MARK: - Encoding
+
+    private func encode() throws(Fault) {
+        do {
+            let encoding = PictureEncoding(settings, state: shared)
+            while let picture = pictures.pop() {
+                guard try encoding.take(picture.frame, time: picture.time, duration: picture.duration) else { return }
+            }
+            var tally = try (decoded.withLock { $0 } ?? .failure(Fault(.encoderFailed, "the decoder ended early"))).get()
+            guard try encoding.finish() else { return }
+            encoding.report(into: &tally)
+            if tally.written == 0 {
+                throw Fault(
+                    .damaged, "not one picture of it can be decoded; without --compress it is uploaded as it is")
+            }
+            shared.finish([tally])
+        } catch let fault as Fault {
+            throw fault
+        } catch let error as FFmpegError {
+            throw Source.fault(error)
+        } catch {
+            throw Fault(.encoderFailed, "\(error)")
+        }
+    }
+}
+
+/// Gives pictures times that an encoder takes: strictly increasing, none guessed where the recording says one.
+final class PictureClock {
+    /// What a picture without a duration gets, in the stream's time base.
+    let usualDuration: Int64
+    private let shortestStep: Int64
+    private var last: Int64?
+    private var lastEnd: Int64 = 0
+    private var lastKept: Int64?
+
+    /// - Parameter most: the most frames a second to keep; `nil` keeps all.
+    init(_ stream: InputStream, most: Int?) {
+        let rate = CopyPlan.frameRate(of: stream)
+        usualDuration = max(1, stream.timeBase.rescale(1, from: Rational(rate.denominator, rate.numerator)))
+        shortestStep = most.map { stream.timeBase.rescale(1, from: Rational(1, Int32($0))) } ?? 0
+    }
+
+    /// The time of a picture, or `nil` if it is one too many.
+    func place(_ timestamp: Int64?, duration: Int64) -> Int64? {
+        var time = timestamp ?? lastEnd
+        if let last, time <= last { time = last + 1 }
+        last = time
+        lastEnd = time + duration
+        if shortestStep > 0, let lastKept, time - lastKept < shortestStep - shortestStep / 16 { return nil }
+        lastKept = time
+        return time
+    }
+}
+
+/// Filters and encodes pictures; makes its encoder when the first one has come through the filters.
+final class PictureEncoding {
+    private let settings: VideoLane.Settings
+    private let stream: InputStream
+    private let state: LaneState
+    private var graph: (format: VideoFormat, graph: FilterGraph)?
+    private var geometry: PictureGeometry?
+    private var encoder: Encoder?
+    /// Durations of pictures inside the encoder, by their times.
+    private var durations: [Int64: Int64] = [:]
+    private var written: Int64 = 0
+    private var end: Int64 = 0
+    private var lastTime: Int64 = 0
+    /// The newest packet; kept back because the last one gets other times.
+    private var newest: Packet?
+
+    init(_ settings: VideoLane.Settings, state: LaneState) {
+        self.settings = settings
+        stream = settings.stream
+        self.state = state
+    }
+
+    private var timeBase: Rational {
+        stream.timeBase.isPositive ? stream.timeBase : Rational(1, 90_000)
+    }
+
+    /// `false` if nobody wants more.
+    func take(_ frame: Frame, time: Int64, duration: Int64) throws -> Bool {
+        durations[time] = duration
+        let format = frame.videoFormat
+        if let old = graph, old.format != format {
+            // The picture changed in the middle: what is inside goes out, and a new chain makes the same size of it.
+            try old.graph.send(nil)
+            guard try drain(old.graph) else { return false }
+            graph = nil
+        }
+        let graph = try graph?.graph ?? makeGraph(for: format)
+        try graph.send(frame)
+        return try drain(graph)
+    }
+
+    func finish() throws -> Bool {
+        if let graph {
+            try graph.graph.send(nil)
+            guard try drain(graph.graph) else { return false }
+        }
+        guard let encoder else { return true }
+        guard try encode(nil, with: encoder) else { return false }
+        return handOver(nil)
+    }
+
+    func report(into tally: inout StreamTally) {
+        tally.written = written
+        tally.writtenEnd = timeBase.seconds(end)
+        tally.lastTime = timeBase.seconds(lastTime)
+    }
+
+    private func makeGraph(for format: VideoFormat) throws -> FilterGraph {
+        let geometry =
+            geometry
+            ?? PictureGeometry(
+                width: format.width, height: format.height, longestShortSide: settings.longestShortSide)
+        self.geometry = geometry
+        guard let pixelFormat = PixelFormat(name: settings.choice.pixelFormat) else {
+            throw Fault(.encoderFailed, "the pixel format \(settings.choice.pixelFormat) is unknown")
+        }
+        let made = try FilterGraph(
+            video: format, timeBase: timeBase, frameRate: CopyPlan.frameRate(of: stream),
+            filters: geometry.filters(for: format, pixelFormat: pixelFormat, deinterlaces: stream.isInterlaced))
+        graph = (format, made)
+        return made
+    }
+
+    private func drain(_ graph: FilterGraph) throws -> Bool {
+        while case .output(let frame) = try graph.receive() {
+            guard let time = frame.presentation else { continue }
+            frame.presentation = timeBase.rescale(time, from: graph.timeBase)
+            let encoder = try encoder ?? open(for: frame)
+            guard try encode(frame, with: encoder) else { return false }
+        }
+        return true
+    }
+
+    private func open(for frame: Frame) throws -> Encoder {
+        let rate = CopyPlan.frameRate(of: stream)
+        let choice = settings.choice
+        let format = frame.videoFormat.with(colour: colour(of: frame))
+        let opened = try Encoder(
+            video: Encoder.VideoSettings(
+                codec: choice.encoder, format: format, timeBase: timeBase, frameRate: rate,
+                keyFrameDistance: max(1, Int((rate.value * choice.keyFrameSeconds).rounded())),
+                mostBFrames: choice.codec == .h264 ? 3 : nil, threads: settings.threads,
+                options: choice.options(threads: settings.threads), tag: choice.tag))
+        encoder = opened
+        state.describe(
+            .success([
+                OutputFile.StreamDescription(
+                    parameters: try opened.parameters(), timeBase: timeBase,
+                    metadata: Tags.kept(fromStream: stream.metadata), isDefault: true,
+                    displayMatrix: stream.displayMatrix, sampleAspectRatio: frame.videoFormat.sampleAspectRatio,
+                    averageFrameRate: rate, isCopy: false)
+            ]))
+        return opened
+    }
+
+    /// What the pictures say of their colours, else what the container says; filters' own ideas do not count, but for
+    /// pictures that were RGB.
+    private func colour(of filtered: Frame) -> Colour {
+        guard let source = graph?.format else { return filtered.videoFormat.colour }
+        if source.pixelFormat.isRGB { return filtered.videoFormat.colour }
+        return source.colour.completed(by: stream.colour)
+    }
+
+    private func encode(_ frame: Frame?, with encoder: Encoder) throws -> Bool {
+        var isSent = false
+        while !isSent {
+            isSent = try encoder.send(frame)
+            while case .output(let packet) = try encoder.receive() {
+                if let time = packet.presentation {
+                    packet.duration = durations.removeValue(forKey: time) ?? packet.duration
+                    end = max(end, time + packet.duration)
+                    lastTime = max(lastTime, time)
+                }
+                written += 1
+                guard handOver(packet) else { return false }
+            }
+        }
+        return true
+    }
+
+    /// Hands over the packet before this one, or at the end (`nil`) the last one.
+    ///
+    /// The container counts durations between decoding times. Where pictures are reordered the last decoding times lag
+    /// behind, and the file would seem to end before its last picture: so the last packet is decoded when it is shown,
+    /// and lasts until the end.
+    private func handOver(_ packet: Packet?) -> Bool {
+        defer { newest = packet }
+        guard let newest else { return true }
+        if packet == nil, let time = newest.presentation {
+            newest.decoding = time
+            newest.duration = end - time
+        }
+        return state.packets.push(.packet(LanePacket(packet: newest, stream: 0, timeBase: timeBase)))
+    }
+}
