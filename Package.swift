@@ -28,6 +28,7 @@ let package = Package(
         // Pure values and decisions.
         .target(name: "IngestModel", swiftSettings: safe),
 
+        .target(name: "OptionParsing", swiftSettings: safe),
         .target(name: "Diagnostics", dependencies: ["IngestModel"], swiftSettings: safe),
 
         // One C library each, made safe.
@@ -55,7 +56,24 @@ let package = Package(
         .target(
             name: "VideoCache", dependencies: ["Checksums", "IngestModel", "SystemIO"], swiftSettings: safe),
 
+        // Where they meet.
+        .target(
+            name: "Pipeline",
+            dependencies: [
+                "Checksums", "Diagnostics", "HTTPClient", "HTTPServer", "IngestModel", "MediaProcess", "Receiver",
+                "SystemIO", "UploadList", "Uploading", "VideoCache",
+            ],
+            swiftSettings: safe),
+        .target(
+            name: "IngestCommands",
+            dependencies: [
+                "Diagnostics", "HTTPServer", "IngestModel", "OptionParsing", "Pipeline", "Receiver", "SystemIO",
+                "UploadList", "Uploading", "VideoCache",
+            ],
+            swiftSettings: safe),
+
         // The programs.
+        .executableTarget(name: "ingest", dependencies: ["IngestCommands", "SystemIO"], swiftSettings: safe),
         .executableTarget(
             name: "ingest-media", dependencies: ["IngestModel", "SystemIO", "Transcoding"], swiftSettings: safe),
     ]

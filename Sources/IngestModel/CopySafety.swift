@@ -8,6 +8,10 @@ package enum CopySafety {
     /// - Returns: `nil` if the copy may go, else a sentence that says why it must not.
     package static func objection(toDeletingCopyOf item: Item, recording: RecordingIdentity?) -> String? {
         if item.seal == nil || item.receipt != nil || item.state.isFinished { return nil }
+        if item.marks.contains(.foundInCache) {
+            return "\(item.displayName) was found in the cache, so it may be the last copy, and it has not reached a "
+                + "destination; nothing is deleted. Use --force to delete it all the same"
+        }
         guard let recording else {
             return "\(item.displayName) is gone, so its copy in the cache may be the last one, and it has not reached "
                 + "its destination; nothing is deleted. Use --force to delete it all the same"

@@ -50,6 +50,8 @@ package enum ItemLife {
         case wished(Wish)
         case resumed
         case retried
+        /// Its recording was given again, with these options: it goes on, whatever held it up.
+        case takenUp(ItemOptions)
     }
 
     package static func step(for item: Item, at now: Date) -> Step {
@@ -175,6 +177,10 @@ package struct Transition: Sendable {
         case .resumed:
             if item.state == .paused { item.state = item.resumptionState }
             item.retryAt = nil
+        case .takenUp(let options):
+            item.options = options
+            if item.state == .failed || item.state == .paused { item.state = item.resumptionState }
+            progress(&item)
         case .retried:
             if item.state == .failed || item.state == .paused { item.state = item.resumptionState }
             progress(&item)

@@ -19,6 +19,8 @@ package actor UploadList {
 
     /// The byte of the lock file that guards opening, migrating and setting aside; items use the byte of their id.
     private static let openingByte: Int64 = 0
+    /// The byte that guards the debts; no item ever gets this number.
+    private static let debtsByte: Int64 = .max - 1
 
     /// Opens the list in `directory`, which is made if need be. A file that is no database any more is set aside under a
     /// name that `notice` tells.
@@ -60,7 +62,8 @@ package actor UploadList {
         }
     }
 
-    private static func setAside(_ path: FilePath, now: Date) throws -> FilePath {
+    /// Gives a damaged list, with its log, a name of its own; nothing of it is overwritten.
+    package static func setAside(_ path: FilePath, now: Date) throws -> FilePath {
         let ending = ".damaged-\(Int64(now.timeIntervalSince1970))"
         guard let name = path.name else { return path }
         let aside = path.parent.appending(name.appending(ending))
@@ -83,6 +86,11 @@ package actor UploadList {
     /// The lock that makes this process the only one that works on the item; `nil` if another one does.
     package nonisolated func lock(_ id: ItemID) throws(SystemError) -> ByteLock? {
         try ByteLock.take(id.value, in: lockPath)
+    }
+
+    /// The lock that makes this process the only one that pays debts; `nil` if another one does.
+    package nonisolated func lockDebts() throws(SystemError) -> ByteLock? {
+        try ByteLock.take(Self.debtsByte, in: lockPath)
     }
 
     package nonisolated func isLocked(_ id: ItemID) throws(SystemError) -> Bool {
@@ -169,12 +177,27 @@ package actor UploadList {
         while true {
             let name = CachedName.make(
                 seconds: seconds, original: original, newExtension: preparation.newExtension, ordinal: ordinal)
-            let isKnown =
-                try connection.row("SELECT 1 FROM items WHERE cached_name = ?", [.blob(name.bytes)]) { _ in true }
-                ?? false
-            if !isKnown, !taken.contains(name), !taken.contains(name.appending(CachedName.partSuffix)) { return name }
+            if try !isKnown(name), !taken.contains(name), !taken.contains(name.appending(CachedName.partSuffix)) { return name }
             ordinal += 1
         }
+    }
+
+    /// The name itself if no item has it, else the same with an ordinal that neither the list nor `taken` has.
+    package func unusedName(like name: FileName, taken: Set<FileName>) throws -> FileName {
+        try guarded {
+            if try !isKnown(name) { return name }
+            for ordinal in 2... {
+                let ending = name.fileExtension.isEmpty ? [] : [UInt8(ascii: ".")] + name.fileExtension
+                let bytes = name.stem + Array("-\(ordinal)".utf8) + ending
+                guard let other = FileName(bytes: bytes) else { break }
+                if try !isKnown(other), !taken.contains(other) { return other }
+            }
+            return name
+        }
+    }
+
+    private func isKnown(_ name: FileName) throws -> Bool {
+        try connection.row("SELECT 1 FROM items WHERE cached_name = ?", [.blob(name.bytes)]) { _ in true } ?? false
     }
 
     /// Another name for the copy of an item whose container is not what was expected.
@@ -215,18 +238,41 @@ package actor UploadList {
         }
     }
 
-    /// Up to `limit` items that need work: runnable, wished something of, or owing a cleanup; those of `ids` only where
-    /// some are named. In the order in which they go.
-    package func open(limit: Int, among ids: Set<ItemID>? = nil) throws -> [Item] {
-        var condition = Schema.isOpen
-        if let ids {
-            condition += " AND id IN (\(ids.map { "\($0.value)" }.joined(separator: ", ")))"
-        }
-        return try guarded {
+    /// Up to `limit` items that need work now: runnable, wished something of, or owing a cleanup, and not waiting for
+    /// another try; those of `ids` only where some are named, without those of `leaving`. In the order in which they go.
+    package func due(
+        at now: Date, limit: Int, among ids: Set<ItemID>? = nil, leaving: Set<ItemID> = []
+    ) throws -> [Item] {
+        try guarded {
             try connection.rows(
-                "SELECT \(ItemRow.columns) FROM items WHERE \(condition) ORDER BY priority, id LIMIT ?",
-                [.integer(Int64(limit))], ItemRow.item)
+                """
+                SELECT \(ItemRow.columns) FROM items
+                WHERE \(Schema.isOpen) \(Self.condition(ids, leaving))
+                    AND (retry_at IS NULL OR retry_at <= ? OR wish IS NOT NULL OR cleanup = 'pending')
+                ORDER BY priority, id LIMIT ?
+                """,
+                [.real(now.timeIntervalSince1970), .integer(Int64(limit))], ItemRow.item)
         }
+    }
+
+    /// Whether anything is left to do, now or later, and when the next of those that wait for another try is due.
+    package func outlook(
+        among ids: Set<ItemID>? = nil, leaving: Set<ItemID> = []
+    ) throws -> (isOpen: Bool, nextTry: Date?) {
+        try guarded {
+            try connection.row(
+                "SELECT count(*), min(retry_at) FROM items WHERE \(Schema.isOpen) \(Self.condition(ids, leaving))"
+            ) { row in
+                (row.integer(0) > 0, row.optionalReal(1).map { Date(timeIntervalSince1970: $0) })
+            } ?? (false, nil)
+        }
+    }
+
+    private static func condition(_ ids: Set<ItemID>?, _ leaving: Set<ItemID>) -> String {
+        func list(_ ids: Set<ItemID>) -> String { ids.sorted().map { "\($0)" }.joined(separator: ", ") }
+        var condition = ids.map { "AND id IN (\(list($0)))" } ?? ""
+        if !leaving.isEmpty { condition += " AND id NOT IN (\(list(leaving)))" }
+        return condition
     }
 
     /// The newest unfinished item of the same recording and destination.

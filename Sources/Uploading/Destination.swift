@@ -1,6 +1,7 @@
 import Checksums
 package import HTTPClient
 package import IngestModel
+import Synchronization
 package import SystemIO
 
 /// A way out: sends one sealed copy to one place, and goes on where it stopped.
@@ -61,6 +62,7 @@ package final class UploadSource: Sendable {
     package let blockSize: ByteCount
     package let limiters: [RateLimiter]
     private let following: FollowingDigest?
+    private let taken: Mutex<SHA256Digest?>
 
     package init(
         file: SharedDescriptor, seal: Seal, name: String, blockSize: ByteCount, limiters: [RateLimiter]
@@ -71,6 +73,7 @@ package final class UploadSource: Sendable {
         self.blockSize = blockSize
         self.limiters = limiters
         following = seal.sha256 == nil ? FollowingDigest(of: file) : nil
+        taken = Mutex(seal.sha256)
     }
 
     deinit {
@@ -82,13 +85,18 @@ package final class UploadSource: Sendable {
         following?.advance(to: offset)
     }
 
-    /// The SHA-256 of the whole copy. To be asked for once, at the end.
+    /// The SHA-256 of the whole copy, if it is known by now.
+    package var knownDigest: SHA256Digest? { taken.withLock { $0 } }
+
+    /// The SHA-256 of the whole copy; waits until all of it has been read.
     package func digest() async throws -> SHA256Digest {
-        if let known = seal.sha256 { return known }
+        if let knownDigest { return knownDigest }
         guard let following else { preconditionFailure("a digest that is not known is taken") }
         let size = seal.size
         do {
-            return try await offPool { _ in try following.finish(at: size) }
+            let digest = try await offPool { _ in try following.finish(at: size) }
+            taken.withLock { $0 = digest }
+            return digest
         } catch is FileShorterThanExpected {
             throw Fault(.copyChanged, "its copy in the cache became shorter while it was uploaded")
         }

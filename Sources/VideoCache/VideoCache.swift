@@ -194,6 +194,26 @@ package struct VideoCache: Sendable {
         }
     }
 
+    /// Gives a copy that belongs to nobody another name.
+    package func rename(_ name: FileName, to other: FileName) throws(Fault) {
+        do {
+            try FileSystem.renameWithoutReplacing(path(of: name), to: path(of: other))
+            try FileSystem.synchroniseDirectory(directory)
+        } catch {
+            throw Self.fault(error)
+        }
+    }
+
+    /// Deletes an unfinished copy that belongs to nobody, by its whole name.
+    package func deleteUnfinished(_ name: FileName) throws(Fault) {
+        do {
+            try FileSystem.removeIfExists(path(of: name))
+            try FileSystem.synchroniseDirectory(directory)
+        } catch {
+            throw Self.fault(error)
+        }
+    }
+
     /// The size of what the cache holds under the name, finished or not.
     package func size(of name: FileName) -> ByteCount? {
         (try? FileSystem.statusIfExists(of: path(of: name), following: false))?.size

@@ -1,0 +1,140 @@
+import FoundationEssentials
+import IngestModel
+import Pipeline
+
+/// Shows what happens, one way or another.
+protocol EventOutput: AnyObject {
+    func show(_ event: PipelineEvent)
+
+    /// A sentence about something that is no item.
+    func say(_ sentence: String)
+
+    /// Nothing more comes.
+    func finish()
+}
+
+/// One JSON object a line on standard output.
+final class JSONOutput: EventOutput {
+    private let context: CommandContext
+
+    init(_ context: CommandContext) {
+        self.context = context
+    }
+
+    func show(_ event: PipelineEvent) {
+        var json = EventJSON(
+            event: "", time: event.time, id: event.id.value, file: event.recording.text, state: event.state.rawValue)
+        switch event.kind {
+        case .state: json.event = "state"
+        case .progress(let progress, _):
+            json.event = "progress"
+            json.stage = progress.stage.rawValue
+            json.rate = progress.rate
+            json.fraction = progress.fraction
+            if progress.stage.countsBytes {
+                json.bytes = progress.done
+                json.total = progress.total
+            }
+        case .loss(let loss):
+            json.event = "loss"
+            json.what = loss.what
+            json.reason = loss.reason
+        case .note(let text):
+            json.event = "note"
+            json.reason = text
+        case .retry(let fault, let delay):
+            json.event = "retry"
+            json.reason = fault.reason
+            json.code = fault.code.rawValue
+            json.retryAfter = delay
+        case .done(let receipt):
+            json.event = "done"
+            json.url = receipt.url
+            json.sha256 = receipt.sha256?.hex
+            json.receipt = receipt.proof.rawValue
+            json.total = receipt.size.value
+        case .failed(let fault):
+            json.event = "failed"
+            json.reason = fault.reason
+            json.code = fault.code.rawValue
+        }
+        context.output.write(JSONText.line(json) + "\n")
+    }
+
+    func say(_ sentence: String) {
+        context.say(sentence)
+    }
+
+    func finish() {}
+}
+
+/// Lines of text: results on standard output; what is said to people on standard error, at each change of state and every
+/// ten seconds.
+final class PlainOutput: EventOutput {
+    private let context: CommandContext
+    private let isQuiet: Bool
+    private let isVerbose: Bool
+    private var saidAt: [ItemID: Date] = [:]
+
+    private static let interval = 10.0
+
+    init(_ context: CommandContext, isQuiet: Bool, isVerbose: Bool) {
+        self.context = context
+        self.isQuiet = isQuiet
+        self.isVerbose = isVerbose
+    }
+
+    func show(_ event: PipelineEvent) {
+        if case .progress(let progress, let inFlight) = event.kind {
+            if isQuiet { return }
+            if let said = saidAt[event.id], event.time.timeIntervalSince(said) < Self.interval { return }
+            saidAt[event.id] = event.time
+            say("\(event.file): " + Words.progress(progress, inFlight: inFlight, remaining: Words.remaining(progress)))
+            return
+        }
+        if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose) { say(line) }
+        if case .done(let receipt) = event.kind { context.output.write(receipt.url.printable + "\n") }
+    }
+
+    func say(_ sentence: String) {
+        context.say(sentence)
+    }
+
+    func finish() {}
+}
+
+/// What an event says in a line; nothing for events that need none.
+enum EventText {
+    static func line(_ event: PipelineEvent, isQuiet: Bool, isVerbose: Bool) -> String? {
+        switch event.kind {
+        case .progress: return nil
+        case .state(let state):
+            // Failing and being done have events of their own.
+            if isQuiet || state == .failed || state == .done || state == .saving { return nil }
+            if !isVerbose, state == .queued || state == .ready { return nil }
+            return "\(event.file): \(Words.state(state))"
+        case .loss(let loss): return isQuiet ? nil : "\(event.file): not kept: \(loss.what); \(loss.reason)"
+        case .note(let text): return isQuiet ? nil : "\(event.file): " + Words.sentence(text)
+        case .retry(let fault, let delay):
+            if isQuiet { return nil }
+            return "\(event.file): \(fault.reason); trying again in \(Decimal.fixed(delay, places: delay < 10 ? 1 : 0)) s"
+        case .done(let receipt):
+            if isQuiet { return nil }
+            return "\(event.file): done (\(receipt.size.forReading), \(EventText.proof(receipt.proof)))"
+        case .failed(let fault): return failure(event, fault)
+        }
+    }
+
+    static func proof(_ proof: Receipt.Proof) -> String {
+        switch proof {
+        case .digest: "SHA-256 confirmed"
+        case .parts: "every block confirmed"
+        case .size: "size confirmed"
+        }
+    }
+
+    /// What happened, then what is kept.
+    private static func failure(_ event: PipelineEvent, _ fault: Fault) -> String {
+        "\(event.file): " + Words.sentence(fault.reason) + " It stays on the list as item \(event.id)."
+    }
+}

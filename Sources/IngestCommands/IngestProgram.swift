@@ -1,0 +1,51 @@
+import IngestModel
+import OptionParsing
+
+/// The whole program but for its entry.
+package enum IngestProgram {
+    package static let version = "0.1.0"
+
+    /// Does what the arguments say.
+    ///
+    /// - Parameter arguments: without the program's name, in the system's bytes.
+    /// - Returns: how the program should end.
+    package static func run(_ arguments: [[UInt8]], _ context: CommandContext) async -> ExitStatus {
+        let invocation = Invocation(arguments)
+        if invocation.options.help {
+            context.output.write(Help.text(for: invocation.command))
+            return .done
+        }
+        if invocation.options.version, invocation.problems.isEmpty {
+            context.output.write("ingest \(version)\n")
+            return .done
+        }
+        if !invocation.problems.isEmpty {
+            for problem in invocation.problems { context.say(problem) }
+            context.errors.write(Help.hint(for: invocation.command))
+            return .usage
+        }
+        do {
+            return try await perform(invocation, context)
+        } catch {
+            // Whoever closed the pipe does not want to hear about it.
+            if context.output.isBroken { return .done }
+            let failure = CommandFailure(error)
+            context.say(Words.sentence(failure.reason))
+            return failure.status
+        }
+    }
+
+    private static func perform(_ invocation: Invocation, _ context: CommandContext) async throws -> ExitStatus {
+        switch invocation.command {
+        case .upload: try await UploadCommand.run(context, invocation)
+        case .run: try await RunCommand.run(context, invocation)
+        case .list: try await ListCommand.run(context, invocation)
+        case .show: try await ListCommand.show(context, invocation)
+        case .pause, .resume, .retry, .next, .cancel, .remove, .clear:
+            try await ControlCommands.run(context, invocation)
+        case .clean: try await CleanCommand.run(context, invocation)
+        case .probe: try await ProbeCommand.run(context, invocation)
+        case .receive: try await ReceiveCommand.run(context, invocation)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import FoundationEssentials
+import IngestModel
+
+/// An item as text for people.
+enum ItemText {
+    static let header = "  ID  STATE       PROGRESS                    FILE\n"
+
+    static func row(_ item: Item, _ progress: StageProgress?, isWorkedOn: Bool, now: Date, isColored: Bool) -> String {
+        let id = padded("\(item.id)", 4, left: true)
+        let state = colored(padded(item.state.rawValue, 10), item.state, isColored)
+        var out = "\(id)  \(state)  \(padded(how(item, progress), 26))  \(item.displayName) → \(item.destination.text.printable)\n"
+        if let remark = remark(item, isWorkedOn: isWorkedOn, now: now) { out += "      \(remark)\n" }
+        return out
+    }
+
+    private static func how(_ item: Item, _ progress: StageProgress?) -> String {
+        if item.receipt != nil || item.seal == nil && progress == nil {
+            return (item.seal?.size ?? item.identity.size).forReading
+        }
+        if let progress, !progress.stage.countsBytes { return "\(progress.stage.rawValue) \(Words.percent(progress.fraction))" }
+        let total = item.seal?.size.value ?? progress?.total ?? 0
+        let done = item.remote?.acknowledged.value ?? progress?.done ?? 0
+        return Words.pair(done, of: total) + "  " + Words.percent(total > 0 ? Double(done) / Double(total) : 0)
+    }
+
+    /// What a person should know, and what to do next.
+    private static func remark(_ item: Item, isWorkedOn: Bool, now: Date) -> String? {
+        if item.state == .failed, let fault = item.fault {
+            return Words.sentence(fault.reason) + " (ingest retry \(item.id))"
+        }
+        if item.state == .paused { return "ingest resume \(item.id)" }
+        if let wish = item.wish { return "asked to \(wish == .pause ? "pause" : "stop")" }
+        if let retryAt = item.retryAt, let fault = item.fault {
+            return "\(fault.reason); next try in \(Words.duration(retryAt.timeIntervalSince(now)))"
+        }
+        if item.state.isRunnable, !isWorkedOn, item.state != .queued {
+            return "nobody works on it; “ingest run” goes on"
+        }
+        return nil
+    }
+
+    /// Everything that is known of an item.
+    static func page(
+        _ item: Item, _ progress: StageProgress?, cachedPath: FilePath, isWorkedOn: Bool, now: Date
+    ) -> String {
+        var lines: [(String, String)] = [
+            ("item", "\(item.id)  (\(item.uuid.uuidString.lowercased()))"),
+            ("recording", item.recording.text.printable),
+            ("size", "\(item.identity.size.value) bytes (\(item.identity.size.forReading))"),
+        ]
+        if let digest = item.identity.sha256 { lines.append(("SHA-256", digest.hex)) }
+        lines.append(("destination", item.destination.text.printable))
+        lines.append(("options", item.options.summary.isEmpty ? "none" : item.options.summary.joined(separator: " ").printable))
+        lines.append(("state", item.state.rawValue + (isWorkedOn ? " (being worked on)" : "")))
+        if let remark = remark(item, isWorkedOn: isWorkedOn, now: now) { lines.append(("", remark)) }
+        if let progress { lines.append(("progress", Words.progress(progress, remaining: Words.remaining(progress)))) }
+        for mark in item.marks.sorted(by: { $0.rawValue < $1.rawValue }) { lines.append(("mark", words(mark))) }
+        lines += copyLines(item, cachedPath)
+        lines += uploadLines(item)
+        lines.append(("added", item.created.formatted(.iso8601)))
+        lines.append(("changed", item.updated.formatted(.iso8601)))
+        return lines.map { padded($0.0, 14) + $0.1 + "\n" }.joined()
+    }
+
+    private static func copyLines(_ item: Item, _ cachedPath: FilePath) -> [(String, String)] {
+        var lines: [(String, String)] = []
+        if let seal = item.seal {
+            let place = item.cleanup == .done ? "deleted" : cachedPath.text.printable
+            lines.append(("copy", "\(place), \(seal.size.value) bytes (\(seal.size.forReading))"))
+            if let digest = seal.sha256 { lines.append(("copy SHA-256", digest.hex)) }
+        }
+        if let media = item.media {
+            let length = Decimal.fixed(media.duration, places: 3)
+            lines.append(("media", "\(media.container), \(length) s, \(media.videoFrames) frames of video"))
+            for track in media.tracks {
+                lines.append(("", "\(track.kind): \(track.codec) \(track.detail), \(track.treatment)"))
+            }
+        }
+        for loss in item.losses { lines.append(("not kept", "\(loss.what): \(loss.reason)")) }
+        return lines
+    }
+
+    private static func uploadLines(_ item: Item) -> [(String, String)] {
+        var lines: [(String, String)] = []
+        if case .block(let ledger) = item.remote, let plan = ledger.plan {
+            let count = item.receipt == nil ? ledger.acknowledgedCount : plan.totalCount
+            lines.append(
+                ("blocks", "\(count) of \(plan.totalCount), of \(ledger.blockSize.forReading) each"))
+        }
+        if let receipt = item.receipt {
+            lines.append(("receipt", EventText.proof(receipt.proof)))
+            lines.append(("URL", receipt.url.printable))
+        }
+        return lines
+    }
+
+    private static func words(_ mark: Mark) -> String {
+        switch mark {
+        case .keptOriginal: "compressing made it no smaller, so it went as it is"
+        case .foundInCache: "found in the cache, where no list knew it"
+        case .recordingChanged: "the recording has changed since the copy was taken"
+        }
+    }
+
+    private static func padded(_ text: String, _ width: Int, left: Bool = false) -> String {
+        let space = String(repeating: " ", count: max(0, width - text.count))
+        return left ? space + text : text + space
+    }
+
+    private static func colored(_ text: String, _ state: ItemState, _ isColored: Bool) -> String {
+        guard isColored else { return text }
+        let code =
+            switch state {
+            case .failed: "31"
+            case .done: "32"
+            case .paused: "33"
+            case .preparing, .uploading: "36"
+            case .queued, .ready, .saving, .cancelled: "0"
+            }
+        return "\u{1B}[\(code)m\(text)\u{1B}[0m"
+    }
+}

@@ -1,0 +1,27 @@
+import Glibc
+import IngestModel
+import Pipeline
+
+/// `ingest run [--once]`
+enum RunCommand {
+    /// A recorder on the same machine must not drop frames.
+    private static let niceness = 10
+
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+        let options = invocation.options
+        let session = try Session(context, options: options, niceness: niceness)
+        let mode: Supervisor.Mode = options.once ? .once(patience: options.patience) : .forever
+        if !options.once, !options.quiet { context.say("working off the upload list; stop with ^C") }
+        let worked = try await Working.run(context, options, session, mode: mode, ids: nil)
+        if worked.signal == SIGINT { return .interrupted }
+        if worked.isInterrupted { return .done }
+        return ExitStatus.combined(
+            worked.endings.map { state in
+                switch state {
+                case .failed: .failed
+                case .queued, .preparing, .ready, .uploading, .saving: .later
+                case .done, .paused, .cancelled: .done
+                }
+            })
+    }
+}

@@ -1,0 +1,125 @@
+import Diagnostics
+import FoundationEssentials
+import Glibc
+import IngestModel
+import Pipeline
+import Synchronization
+import SystemIO
+import UploadList
+import VideoCache
+
+/// What every command on the list begins with: the list, the cache, and the pipeline's context.
+struct Session {
+    let list: UploadList
+    let cache: VideoCache
+    let pipeline: PipelineContext
+    let events: AsyncStream<PipelineEvent>
+    private let continuation: AsyncStream<PipelineEvent>.Continuation
+
+    /// - Throws: `CommandFailure` with the sentence and the status.
+    init(_ context: CommandContext, options: Options, niceness: Int? = nil) throws {
+        guard let stateDirectory = context.environment.stateDirectory, let cacheDirectory = context.environment.videoCache
+        else {
+            throw CommandFailure(.failed, "there is no home directory; set HOME, or XDG_STATE_HOME and XDG_CACHE_HOME")
+        }
+        list = try Self.openList(stateDirectory, context)
+        do {
+            cache = try VideoCache(directory: cacheDirectory)
+        } catch {
+            throw CommandFailure(error.isTemporary ? .later : .failed, error.reason)
+        }
+        (events, continuation) = AsyncStream.makeStream(of: PipelineEvent.self)
+        let sink = continuation
+        pipeline = PipelineContext(
+            list: list, cache: cache, environment: context.environment,
+            settings: PipelineSettings(
+                jobs: options.jobs, limitRate: options.limitRate, threads: options.threads ?? ThisProcess.processorCount,
+                niceness: options.niceness ?? niceness),
+            log: LogSink.log(context, options), now: context.now, send: { sink.yield($0) })
+    }
+
+    /// Without the cache and the pipeline, for commands that only look.
+    static func openList(_ context: CommandContext) throws -> UploadList {
+        guard let directory = context.environment.stateDirectory else {
+            throw CommandFailure(.failed, "there is no home directory; set HOME, or XDG_STATE_HOME")
+        }
+        return try openList(directory, context)
+    }
+
+    private static func openList(_ directory: FilePath, _ context: CommandContext) throws -> UploadList {
+        do {
+            let list = try UploadList(directory: directory, now: context.now())
+            if let notice = list.notice { context.say(Words.sentence(notice)) }
+            return list
+        } catch let error as ListError {
+            throw CommandFailure(error.isTemporary ? .later : .failed, "\(error)")
+        } catch let error as SystemError {
+            throw CommandFailure(error.isOutOfSpace ? .later : .failed, "the upload list cannot be used: \(error)")
+        }
+    }
+
+    /// No more events come.
+    func finish() async {
+        await pipeline.shutDown()
+        continuation.finish()
+    }
+}
+
+/// A command that cannot do what it should: the sentence, and how the program ends.
+struct CommandFailure: Error {
+    let status: ExitStatus
+    let reason: String
+
+    init(_ status: ExitStatus, _ reason: String) {
+        self.status = status
+        self.reason = reason
+    }
+
+    /// What an error from below means for the whole command.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let error as ListError: self.init(error.isTemporary ? .later : .failed, "\(error)")
+        case let fault as Fault: self.init(fault.isTemporary ? .later : .failed, fault.reason)
+        default: self.init(.failed, "\(error)".printable)
+        }
+    }
+}
+
+/// Where log lines go: to standard error, with journald's priorities where that reads it.
+enum LogSink {
+    static func log(_ context: CommandContext, _ options: Options, lowest: LogLevel = .warning) -> Log {
+        let errors = context.errors
+        let isJournal = context.environment["JOURNAL_STREAM"] != nil
+        return Log("ingest", lowest: options.verbose ? .debug : options.quiet ? .error : lowest) { line in
+            errors.write((isJournal ? line.journalPrefix : "") + "ingest: " + line.text + "\n")
+        }
+    }
+}
+
+/// The signals that end a command: the first one in good order, the second at once.
+final class StopSignals: Sendable {
+    private let watch: SignalWatch
+    private let received: Received
+
+    private final class Received: Sendable {
+        let first = Mutex<Int32?>(nil)
+    }
+
+    /// - Parameter stop: called on the first SIGINT, SIGTERM or SIGHUP, on a thread of its own.
+    init(stop: @escaping @Sendable () -> Void) {
+        let received = Received()
+        self.received = received
+        watch = SignalWatch([SIGINT, SIGTERM, SIGHUP]) { number in
+            let isFirst = received.first.withLock { first in
+                if first != nil { return false }
+                first = number
+                return true
+            }
+            if isFirst { stop() } else { ThisProcess.exitNow(ExitStatus.interrupted.rawValue) }
+        }
+    }
+
+    /// The first signal that came.
+    var first: Int32? { received.first.withLock { $0 } }
+}

@@ -1,0 +1,137 @@
+import FoundationEssentials
+import IngestModel
+import Pipeline
+import SystemIO
+import UploadList
+
+/// `ingest FILE...`
+enum UploadCommand {
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+        let options = invocation.options
+        let session = try Session(context, options: options)
+        var intake = FileIntake(context: context, options: options, session: session)
+        for operand in invocation.operands { try await intake.add(operand) }
+        if options.detach {
+            await session.finish()
+            return detached(context, options, intake)
+        }
+        if intake.ids.isEmpty {
+            await session.finish()
+            return ExitStatus.combined(intake.refusals)
+        }
+        let worked = try await Working.run(
+            context, options, session, mode: .once(patience: options.patience), ids: Set(intake.ids))
+        if worked.isInterrupted {
+            // Also by SIGTERM: the file asked for has not gone up.
+            context.say("interrupted; everything is kept on the list, and the same command goes on")
+            return .interrupted
+        }
+        var statuses = intake.refusals
+        for id in intake.ids { statuses.append(try await status(of: id, context, session)) }
+        return ExitStatus.combined(statuses)
+    }
+
+    private static func detached(_ context: CommandContext, _ options: Options, _ intake: FileIntake) -> ExitStatus {
+        for item in intake.items {
+            context.output.write(options.json ? JSONText.line(["id": item.id]) + "\n" : "\(item.id)\n")
+        }
+        if !options.quiet, !intake.items.isEmpty {
+            context.say(
+                "on the list; the recordings are not copied yet and must stay where they are until “ingest run” has "
+                    + "taken them up")
+        }
+        return ExitStatus.combined(intake.refusals + intake.items.map { _ in .done })
+    }
+
+    private static func status(of id: ItemID, _ context: CommandContext, _ session: Session) async throws -> ExitStatus {
+        guard let item = try await session.list.item(id) else {
+            context.say("item \(id) was removed from the list meanwhile; it was not uploaded")
+            return .failed
+        }
+        switch item.state {
+        case .done: return .done
+        case .failed: return .failed
+        case .cancelled:
+            context.say("\(item.displayName): it was cancelled meanwhile; it was not uploaded")
+            return .failed
+        case .queued, .preparing, .ready, .uploading, .saving, .paused:
+            let why = item.state == .paused ? "it was paused" : item.fault?.reason ?? "it made no progress"
+            let what = item.state == .paused ? "ingest resume \(id)" : "ingest run"
+            context.say("\(item.displayName): not now: \(why). It is kept on the list as item \(id); “\(what)” goes on.")
+            return .later
+        }
+    }
+}
+
+/// Puts files on the list, one after another, and remembers what was wrong with those that cannot be.
+struct FileIntake {
+    let context: CommandContext
+    let options: Options
+    let session: Session
+    private(set) var items: [Item] = []
+    private(set) var refusals: [ExitStatus] = []
+
+    init(context: CommandContext, options: Options, session: Session) {
+        self.context = context
+        self.options = options
+        self.session = session
+    }
+
+    /// Each once, in the order in which they were named.
+    var ids: [ItemID] {
+        var seen: Set<ItemID> = []
+        return items.map { $0.id }.filter { seen.insert($0).inserted }
+    }
+
+    mutating func add(_ operand: [UInt8]) async throws {
+        let shown = String(decoding: operand, as: UTF8.self).printable
+        guard let path = context.absolute(operand), let name = path.name?.text.printable else {
+            return refuse(.usage, "“\(shown)” names no file")
+        }
+        if let status = try? FileSystem.statusIfExists(of: path), status.kind == .directory {
+            return refuse(.usage, "\(shown) is a directory; name the files in it")
+        }
+        do {
+            let result = try await Intake(context: session.pipeline).add(
+                path, to: options.destination, options: itemOptions)
+            items.append(result.item)
+            tell(result, name)
+        } catch let fault as Fault {
+            if options.json {
+                context.output.write(
+                    JSONText.line(
+                        EventJSON(
+                            event: "failed", time: context.now(), file: path.text, reason: fault.reason,
+                            code: fault.code.rawValue)) + "\n")
+            }
+            refuse(.failed, "\(name): " + Words.sentence(fault.reason))
+        }
+    }
+
+    private var itemOptions: ItemOptions {
+        ItemOptions(
+            preparation: options.preparation, blockSize: options.blockSize, limitRate: options.limitRate,
+            tokenFile: options.tokenFile?.absolute(in: context.environment.workingDirectory))
+    }
+
+    private mutating func refuse(_ status: ExitStatus, _ sentence: String) {
+        context.say(sentence)
+        refusals.append(status)
+    }
+
+    private func tell(_ result: Intake.Result, _ name: String) {
+        switch result {
+        case .added: break
+        case .goesOn(let item):
+            if !options.quiet { context.say("\(name): goes on as item \(item.id)") }
+        case .goesOnAsItIs(let item):
+            context.say(
+                "\(name): goes on as item \(item.id), as it was prepared then (\(how(item))); “ingest cancel \(item.id)” "
+                    + "first, to prepare it anew")
+        }
+    }
+
+    private func how(_ item: Item) -> String {
+        item.options.summary.isEmpty ? "byte for byte" : item.options.summary.joined(separator: " ")
+    }
+}

@@ -1,0 +1,55 @@
+import Glibc
+import IngestModel
+import Pipeline
+import SystemIO
+
+/// Working off items with events shown and signals obeyed; what `ingest FILE` and `run` share.
+enum Working {
+    struct Result {
+        /// A signal or a closed pipe ended it early.
+        let isInterrupted: Bool
+        let signal: Int32?
+        let endings: [ItemState]
+    }
+
+    static func run(
+        _ context: CommandContext, _ options: Options, _ session: Session, mode: Supervisor.Mode, ids: Set<ItemID>?
+    ) async throws -> Result {
+        let supervisor = Supervisor(context: session.pipeline, mode: mode, ids: ids)
+        let signals = StopSignals { Task { await supervisor.stop() } }
+        let shown = Task { await show(session, context, options, supervisor) }
+        var failure: (any Error)?
+        do {
+            try await supervisor.run()
+        } catch {
+            failure = error
+        }
+        await session.finish()
+        await shown.value
+        if let failure { throw failure }
+        let isBroken = context.output.isBroken
+        return Result(
+            isInterrupted: signals.first != nil || isBroken, signal: signals.first,
+            endings: await supervisor.results)
+    }
+
+    private static func show(
+        _ session: Session, _ context: CommandContext, _ options: Options, _ supervisor: Supervisor
+    ) async {
+        let output = makeOutput(context, options)
+        for await event in session.events {
+            output.show(event)
+            // Nobody reads the results any more: end, and keep everything.
+            if context.output.isBroken { await supervisor.stop() }
+        }
+        output.finish()
+    }
+
+    private static func makeOutput(_ context: CommandContext, _ options: Options) -> any EventOutput {
+        if options.json { return JSONOutput(context) }
+        let isLive = context.errors.isTerminal && context.environment["TERM"] != "dumb" && options.color != .never
+        return isLive && !options.quiet
+            ? TerminalOutput(context, isQuiet: options.quiet, isVerbose: options.verbose)
+            : PlainOutput(context, isQuiet: options.quiet, isVerbose: options.verbose)
+    }
+}

@@ -1,0 +1,145 @@
+/// Reads arguments by a table of options. A pure function: nothing is opened, printed or ended.
+///
+/// `--name value`, `--name=value`, `-n value`, `-nvalue`, bundled short switches, `--no-name`, `--` ends options, options
+/// stand before or behind operands, the last one wins, no abbreviations.
+package struct OptionParser<Target>: Sendable {
+    private let options: [OptionSpec<Target>]
+
+    package init(_ options: [OptionSpec<Target>]) {
+        self.options = options
+    }
+
+    /// What the arguments say, and everything that is wrong with them.
+    package struct Result {
+        package var target: Target
+        package var operands: [[UInt8]] = []
+        /// Sentences without a full stop; empty if all is well.
+        package var problems: [String] = []
+    }
+
+    package func parse(_ arguments: [[UInt8]], into target: Target) -> Result {
+        var result = Result(target: target)
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument == Array("--".utf8) {
+                result.operands += rest
+                break
+            }
+            if argument.starts(with: "--".utf8) {
+                parseLong(argument, &rest, &result)
+            } else if argument.count > 1, argument[0] == UInt8(ascii: "-") {
+                parseShort(argument, &rest, &result)
+            } else {
+                result.operands.append(argument)
+            }
+        }
+        return result
+    }
+
+    private func parseLong(_ argument: [UInt8], _ rest: inout ArraySlice<[UInt8]>, _ result: inout Result) {
+        let body = argument.dropFirst(2)
+        let equals = body.firstIndex(of: UInt8(ascii: "="))
+        let name = String(decoding: body[..<(equals ?? body.endIndex)], as: UTF8.self)
+        let attached = equals.map { OptionValue(bytes: Array(body[($0 + 1)...])) }
+        if let option = options.first(where: { $0.name == name }) {
+            take(option, shown: "--\(name)", attached: attached, &rest, &result)
+            return
+        }
+        if name.hasPrefix("no-"), let option = options.first(where: { "no-" + $0.name == name }),
+            option.value == .none(negatable: true)
+        {
+            if attached != nil {
+                result.problems.append("--\(name) takes no value")
+            } else {
+                apply(option, nil, isOn: false, shown: "--\(name)", &result)
+            }
+            return
+        }
+        let hint = nearest(to: name).map { "; did you mean --\($0)?" } ?? ""
+        result.problems.append("unknown option --\(Self.shown(name))\(hint)")
+    }
+
+    private func parseShort(_ argument: [UInt8], _ rest: inout ArraySlice<[UInt8]>, _ result: inout Result) {
+        var letters = argument.dropFirst()
+        while let letter = letters.popFirst() {
+            let character = Character(Unicode.Scalar(letter))
+            guard let option = options.first(where: { $0.short == character }) else {
+                result.problems.append("unknown option -\(Self.shown(String(character)))")
+                return
+            }
+            switch option.value {
+            case .none, .optional: apply(option, nil, isOn: true, shown: "-\(character)", &result)
+            case .required:
+                let attached = letters.isEmpty ? nil : OptionValue(bytes: Array(letters))
+                take(option, shown: "-\(character)", attached: attached, &rest, &result)
+                return
+            }
+        }
+    }
+
+    private func take(
+        _ option: OptionSpec<Target>, shown: String, attached: OptionValue?, _ rest: inout ArraySlice<[UInt8]>,
+        _ result: inout Result
+    ) {
+        switch option.value {
+        case .none:
+            if attached != nil {
+                result.problems.append("\(shown) takes no value")
+            } else {
+                apply(option, nil, isOn: true, shown: shown, &result)
+            }
+        case .optional: apply(option, attached, isOn: true, shown: shown, &result)
+        case .required(let placeholder):
+            guard let value = attached ?? rest.popFirst().map({ OptionValue(bytes: $0) }) else {
+                result.problems.append("\(shown) needs a value: \(shown) \(placeholder)")
+                return
+            }
+            apply(option, value, isOn: true, shown: shown, &result)
+        }
+    }
+
+    private func apply(
+        _ option: OptionSpec<Target>, _ value: OptionValue?, isOn: Bool, shown: String, _ result: inout Result
+    ) {
+        do throws(ValueProblem) {
+            try option.apply(&result.target, value, isOn)
+        } catch {
+            switch error {
+            case .expected(let expected):
+                let given = value.map { "“\(Self.shown($0.text))”" } ?? "nothing"
+                result.problems.append("\(shown) takes \(expected), not \(given)")
+            case .sentence(let sentence): result.problems.append("\(shown): \(sentence)")
+            }
+        }
+    }
+
+    /// The option whose name is at most a third of its letters away.
+    private func nearest(to name: String) -> String? {
+        let distances = options.map { ($0.name, EditDistance.between(name, $0.name)) }
+        guard let best = distances.min(by: { $0.1 < $1.1 }), best.1 <= max(1, name.count / 3) else { return nil }
+        return best.0
+    }
+
+    /// Without control characters, and not longer than a person wants to read.
+    private static func shown(_ text: String) -> String {
+        String(text.unicodeScalars.filter { $0.value >= 0x20 && !(0x7F..<0xA0).contains($0.value) }.prefix(80).map(Character.init))
+    }
+}
+
+/// How many letters have to be inserted, deleted or exchanged to make one word of another (Levenshtein).
+package enum EditDistance {
+    package static func between(_ left: String, _ right: String) -> Int {
+        let right = Array(right)
+        var row = Array(0...right.count)
+        for (index, letter) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in right.indices {
+                let change = diagonal + (letter == right[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(change, row[column] + 1, row[column + 1] + 1)
+            }
+        }
+        return row[right.count]
+    }
+}

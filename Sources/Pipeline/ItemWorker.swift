@@ -1,0 +1,262 @@
+import Diagnostics
+import FoundationEssentials
+import HTTPClient
+import IngestModel
+import SystemIO
+import UploadList
+import Uploading
+import VideoCache
+
+/// The lock on an item, held as long as somebody works on it.
+final class ItemLock: Sendable {
+    private let lock: ByteLock
+
+    init(_ lock: consuming ByteLock) {
+        self.lock = lock
+    }
+
+    /// `nil` if another process, or another part of this one, works on the item.
+    static func take(_ id: ItemID, in list: UploadList) throws -> ItemLock? {
+        guard let lock = try list.lock(id) else { return nil }
+        return ItemLock(lock)
+    }
+
+    /// The same for the list's debts.
+    static func takeForDebts(in list: UploadList) throws -> ItemLock? {
+        guard let lock = try list.lockDebts() else { return nil }
+        return ItemLock(lock)
+    }
+}
+
+/// Drives one item, step by step, as `ItemLife` says. Whoever runs it holds the item's lock.
+struct ItemWorker {
+    let context: PipelineContext
+    let reporter: ItemReporter
+
+    enum Ending: Sendable {
+        /// There is nothing more to do for the item, or it is forgotten (`nil`).
+        case rested(Item?)
+        /// Another try at this moment.
+        case later(Date)
+        /// Stopped from outside; everything is kept.
+        case interrupted
+    }
+
+    /// Works on the item until nothing is left to do, it has to wait, or the task is cancelled.
+    func run(_ start: Item) async throws -> Ending {
+        var item = start
+        while true {
+            do {
+                guard let next = try await step(item) else { return .rested(nil) }
+                switch next {
+                case .goOn(let changed): item = changed
+                case .ended(let ending): return ending
+                }
+            } catch is CancellationError {
+                // A wish that came from another process, or the end of this one.
+                guard let current = try await context.list.item(item.id) else { return .rested(nil) }
+                if current.wish != nil {
+                    item = current
+                    continue
+                }
+                return try await interrupt(current)
+            } catch let fault as Fault {
+                guard let current = try await context.list.item(item.id) else { return .rested(nil) }
+                guard let failed = try await fail(current, with: fault) else { return .rested(nil) }
+                item = failed
+            }
+        }
+    }
+
+    /// Obeys what is wished and cleans up, nothing else.
+    func settle(_ start: Item) async throws -> Item? {
+        var item = start
+        while true {
+            switch ItemLife.step(for: item, at: context.now()) {
+            case .obey(let wish):
+                guard let next = try await obey(wish, item) else { return nil }
+                item = next
+            case .cleanUp:
+                guard let next = try await cleanUp(item) else { return nil }
+                item = next
+            case .prepare, .upload, .save, .wait, .rest: return item
+            }
+        }
+    }
+
+    private enum Next {
+        case goOn(Item)
+        case ended(Ending)
+    }
+
+    /// `nil` once the item is forgotten.
+    private func step(_ item: Item) async throws -> Next? {
+        let next: Item?
+        switch ItemLife.step(for: item, at: context.now()) {
+        case .rest: return .ended(.rested(item))
+        case .wait(let date): return .ended(.later(date))
+        case .obey(let wish): next = try await obey(wish, item)
+        case .cleanUp: next = try await cleanUp(item)
+        case .prepare: next = try await Preparer(context: context, reporter: reporter).prepare(item)
+        case .upload: next = try await upload(item)
+        case .save: next = try await save(item)
+        }
+        // Cancellation is looked at between the steps as well: some of them are too short to notice it.
+        if let next, next.state.isRunnable { try Task.checkCancellation() }
+        return next.map { .goOn($0) }
+    }
+
+    // MARK: - Steps
+
+    private func obey(_ wish: Wish, _ item: Item) async throws -> Item? {
+        if wish != .pause, !wish.isForced {
+            let recording = try await presentIdentity(of: item)
+            if let objection = CopySafety.objection(toDeletingCopyOf: item, recording: recording) {
+                try await context.list.withdrawWish(wish, for: item.id)
+                reporter.report(.note(objection))
+                return try await context.list.item(item.id)
+            }
+        }
+        let changed = try await context.commit(.wished(wish), to: item)
+        context.crashPoints.reach(.afterCancelStored)
+        if let changed { reporter.reportState(of: changed) }
+        return changed
+    }
+
+    private func cleanUp(_ item: Item) async throws -> Item? {
+        let cache = context.cache
+        // In a task of its own: a cancelled one could not do even this.
+        try await Task { try await offPool { _ in try cache.delete(item.cachedName) } }.value
+        context.crashPoints.reach(.afterCopyDeleted)
+        return try await context.commit(.cleanedUp, to: item)
+    }
+
+    private func upload(_ item: Item) async throws -> Item? {
+        guard let seal = item.seal else { return item }
+        if let changed = try await checkRecording(item) { return changed }
+        let cache = context.cache
+        let source: UploadSource
+        do {
+            let file = try await offPool { _ in SharedDescriptor(try cache.open(item.cachedName, sealed: seal)) }
+            source = UploadSource(
+                file: file, seal: seal, name: item.cachedName.text, blockSize: item.options.blockSize,
+                limiters: limiters(of: item))
+        } catch let fault as Fault where fault.code == .copyLost || fault.code == .copyChanged {
+            return try await replaceCopy(of: item, fault)
+        }
+        guard let begun = try await context.commit(.uploadBegan, to: item) else { return nil }
+        reporter.reportState(of: begun)
+        reporter.progress(.uploading, done: begun.remote?.acknowledged.value ?? 0, total: seal.size.value)
+        let destination = try await context.destinations.destination(
+            for: item.destination, tokenFile: item.options.tokenFile)
+        let ledger = ItemLedger(begun, context: context, reporter: reporter)
+        let receipt: Receipt
+        do {
+            receipt = try await destination.upload(source, from: begun.remote, ledger: ledger)
+        } catch let fault as Fault where fault.code == .copyChanged {
+            return try await replaceCopy(of: ledger.current, fault)
+        }
+        return try await accept(receipt, for: ledger.current, source: source)
+    }
+
+    /// The receipt counts only if the copy is still what was sealed.
+    private func accept(_ receipt: Receipt, for item: Item, source: UploadSource) async throws -> Item? {
+        let cache = context.cache
+        if let seal = item.seal {
+            do {
+                _ = try await offPool { _ in try cache.open(item.cachedName, sealed: seal).number }
+            } catch let fault as Fault where fault.code == .copyChanged {
+                return try await replaceCopy(of: item, fault)
+            } catch let fault as Fault where fault.code == .copyLost {
+                // The far side has proven that it holds what was sealed: the copy is not needed any more.
+                context.log.debug("the copy is gone already", ["reason": fault.reason])
+            }
+        }
+        var current = item
+        if let digest = source.knownDigest, current.seal?.sha256 == nil {
+            guard let stored = try await context.commit(.digestTaken(digest), to: current) else { return nil }
+            current = stored
+        }
+        let received = try await context.commit(.received(receipt), to: current)
+        context.crashPoints.reach(.afterReceiptStored)
+        if let received { reporter.reportState(of: received) }
+        return received
+    }
+
+    private func save(_ item: Item) async throws -> Item? {
+        let done = try await context.commit(.saved, to: item)
+        context.crashPoints.reach(.afterDoneStored)
+        if let done, let receipt = done.receipt {
+            reporter.reportState(of: done)
+            reporter.report(.done(receipt))
+        }
+        return done
+    }
+
+    // MARK: - When things are not as they were
+
+    /// `nil` if nothing stands against going on.
+    private func checkRecording(_ item: Item) async throws -> Item? {
+        let check = try await offPool { _ in Recording.check(item.recording, against: item.identity) }
+        switch check {
+        case .goOn: return nil
+        case .goOnMarked:
+            if item.marks.contains(.recordingChanged) { return nil }
+            reporter.report(.note("it has changed since it was copied; the copy is uploaded as it was taken"))
+            return try await context.commit(.recordingChanged, to: item)
+        case .withdraw:
+            reporter.report(.note("it has grown since it was copied; it is taken again as it now is"))
+            let identity = try await offPool { _ in try Recording(item.recording).identity() }
+            let withdrawn = try await context.commit(.withdrawn(identity), to: item)
+            if let withdrawn { reporter.reportState(of: withdrawn) }
+            return withdrawn
+        }
+    }
+
+    /// A copy that is gone or changed is made again from the recording if that is what it was.
+    private func replaceCopy(of item: Item, _ fault: Fault) async throws -> Item? {
+        guard let recording = try await presentIdentity(of: item), recording.isUnchanged(from: item.identity) else {
+            throw Fault(
+                fault.code,
+                "\(fault.reason), and the recording is gone or has changed, so it cannot be made again")
+        }
+        reporter.report(.note("\(fault.reason); it is made again from the recording"))
+        let changed = try await context.commit(.copyLost, to: item)
+        if let changed { reporter.reportState(of: changed) }
+        return changed
+    }
+
+    private func presentIdentity(of item: Item) async throws -> RecordingIdentity? {
+        let path = item.recording
+        // In a task of its own: a cancelled one would not look.
+        return try await Task { try await offPool { _ in Recording.identityIfPresent(at: path) } }.value
+    }
+
+    private func fail(_ item: Item, with fault: Fault) async throws -> Item? {
+        var generator = SystemRandomNumberGenerator()
+        let delay =
+            fault.isTemporary
+            ? RetryPolicy.standard.delay(
+                afterFailure: item.attempts + 1, demanded: fault.demandedDelay, using: &generator) : nil
+        let retryAt = delay.map { context.now().addingTimeInterval($0) }
+        let failed = try await context.commit(.failed(fault, retryAt: retryAt), to: item)
+        if let delay {
+            reporter.report(.retry(fault, after: delay))
+        } else if let failed {
+            reporter.reportState(of: failed)
+            reporter.report(.failed(fault))
+        }
+        return failed
+    }
+
+    private func interrupt(_ item: Item) async throws -> Ending {
+        guard let kept = try await context.commit(.interrupted, to: item) else { return .rested(nil) }
+        if kept.cleanup == .pending { _ = try await cleanUp(kept) }
+        return .interrupted
+    }
+
+    private func limiters(of item: Item) -> [RateLimiter] {
+        let own = item.options.limitRate.map { RateLimiter(bytesPerSecond: max(1, $0.value)) }
+        return [context.limiter, own].compactMap { $0 }
+    }
+}

@@ -1,0 +1,74 @@
+package import Diagnostics
+package import FoundationEssentials
+import HTTPClient
+package import IngestModel
+import MediaProcess
+package import SystemIO
+package import UploadList
+package import VideoCache
+
+/// How a process works on the list.
+package struct PipelineSettings: Sendable {
+    /// Items at once.
+    package var jobs: Int
+    /// Bytes a second for the whole process.
+    package var limitRate: ByteCount?
+    /// Threads of a video encoder.
+    package var threads: Int
+    /// Nice value of the media process; `nil` leaves it.
+    package var niceness: Int?
+
+    package init(jobs: Int = 1, limitRate: ByteCount? = nil, threads: Int, niceness: Int? = nil) {
+        self.jobs = jobs
+        self.limitRate = limitRate
+        self.threads = threads
+        self.niceness = niceness
+    }
+}
+
+/// Everything the stages of an item work with; made once in a process.
+package final class PipelineContext: Sendable {
+    package let list: UploadList
+    package let cache: VideoCache
+    let environment: Environment
+    let settings: PipelineSettings
+    let destinations: Destinations
+    let limiter: RateLimiter?
+    let log: Log
+    let now: @Sendable () -> Date
+    let send: @Sendable (PipelineEvent) -> Void
+
+    /// - Parameter send: takes every event, from any thread, and must not block.
+    package init(
+        list: UploadList, cache: VideoCache, environment: Environment, settings: PipelineSettings, log: Log,
+        now: @escaping @Sendable () -> Date, send: @escaping @Sendable (PipelineEvent) -> Void
+    ) {
+        self.list = list
+        self.cache = cache
+        self.environment = environment
+        self.settings = settings
+        self.log = log
+        self.now = now
+        self.send = send
+        destinations = Destinations(environment: environment, log: log)
+        limiter = settings.limitRate.map { RateLimiter(bytesPerSecond: max(1, $0.value)) }
+    }
+
+    var crashPoints: CrashPoints { environment.crashPoints }
+
+    func mediaProcess() throws(Fault) -> MediaProcess {
+        MediaProcess(program: try MediaProcess.locate(beside: environment.programDirectory))
+    }
+
+    /// Ends what runs beside the items, such as the built-in receiver.
+    package func shutDown() async {
+        await destinations.shutDown()
+    }
+
+    /// Writes a step down.
+    ///
+    /// - Returns: the item as it stands then; `nil` once it is forgotten.
+    func commit(_ event: ItemLife.Event, to item: Item) async throws -> Item? {
+        try await list.commit(ItemLife.apply(event, to: item, at: now()), of: item.id)
+    }
+}

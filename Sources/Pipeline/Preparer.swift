@@ -1,0 +1,167 @@
+import FoundationEssentials
+import IngestModel
+import MediaProcess
+import SystemIO
+import UploadList
+import VideoCache
+
+/// Makes the cached copy of an item: copied, linked, remuxed or compressed.
+struct Preparer {
+    let context: PipelineContext
+    let reporter: ItemReporter
+
+    /// A copy of this share of the recording's size, or more, is not worth having.
+    private static let worthwhile = 0.95
+
+    /// Brings the item from *queued* to *ready*.
+    ///
+    /// - Throws: `Fault`, `CancellationError`, or what the list throws. What was unfinished is left for the cleanup.
+    func prepare(_ item: Item) async throws -> Item? {
+        let recording = item.recording
+        let identity = try await offPool { _ in try Recording(recording).identity() }
+        let preparation = item.options.preparation
+        let name = try await name(for: item, preparation)
+        guard let begun = try await context.commit(.preparationBegan(identity, name: name), to: item) else { return nil }
+        reporter.reportState(of: begun)
+        let made = try await make(begun, preparation)
+        context.crashPoints.reach(.beforeSeal)
+        // Written down before the copy gets its name: what is finished says the list.
+        let ready = try await context.commit(.prepared(made), to: begun)
+        context.crashPoints.reach(.afterSealStored)
+        try context.cache.publish(made.name)
+        context.crashPoints.reach(.afterSealRenamed)
+        if let ready { reporter.reportState(of: ready) }
+        return ready
+    }
+
+    /// The name chosen when the item was put on the list, unless an earlier attempt changed the container.
+    private func name(for item: Item, _ preparation: Preparation) async throws -> FileName {
+        let wanted = preparation.newExtension.map { Array($0.utf8) } ?? item.recording.name?.fileExtension
+        if wanted == item.cachedName.fileExtension { return item.cachedName }
+        return try await context.list.freeName(
+            for: item, preparation: preparation, taken: try context.cache.names())
+    }
+
+    private func make(_ item: Item, _ preparation: Preparation) async throws -> PreparedCopy {
+        switch preparation {
+        case .copy: try await copy(item, marks: [])
+        case .link: try await link(item)
+        case .remux: try await convert(item, settings: nil)
+        case .compress(let settings): try await convert(item, settings: settings)
+        }
+    }
+
+    // MARK: - Byte for byte
+
+    private func copy(_ item: Item, marks: Set<Mark>) async throws -> PreparedCopy {
+        let cache = context.cache
+        let crashPoints = context.crashPoints
+        let reporter = reporter
+        return try await offPool { stop in
+            let recording = try Recording(item.recording)
+            let identity = try recording.identity()
+            let part = try cache.begin(item.cachedName)
+            let digest = try cache.copy(recording, into: part, stop: stop) { count in
+                crashPoints.reach(.whilePreparing)
+                reporter.progress(.copying, done: count.value, total: identity.size.value)
+            }
+            let seal = try cache.seal(item.cachedName, modified: recording.modified, sha256: digest)
+            return PreparedCopy(seal: seal, name: item.cachedName, identity: identity.with(sha256: digest), marks: marks)
+        }
+    }
+
+    private func link(_ item: Item) async throws -> PreparedCopy {
+        let cache = context.cache
+        let linked: PreparedCopy? = try await offPool { _ in
+            let recording = try Recording(item.recording)
+            let identity = try recording.identity()
+            guard let seal = try cache.link(recording, as: item.cachedName) else { return nil }
+            return PreparedCopy(seal: seal, name: item.cachedName, identity: identity)
+        }
+        if let linked { return linked }
+        reporter.report(.note("it cannot be linked into the cache, so it is copied"))
+        return try await copy(item, marks: [])
+    }
+
+    // MARK: - By the media process
+
+    private func convert(_ item: Item, settings: CompressSettings?) async throws -> PreparedCopy {
+        let cache = context.cache
+        _ = try await offPool { _ in try cache.begin(item.cachedName).status() }
+        let job = MediaJob(
+            input: item.recording, output: cache.partPath(of: item.cachedName), settings: settings,
+            threads: context.settings.threads, niceness: context.settings.niceness)
+        // The recording's digest is taken meanwhile: it is read in any case, and the page cache is shared.
+        async let identity = offPool { stop in
+            let recording = try Recording(item.recording)
+            let identity = try recording.identity()
+            let digest = try recording.digest(stop: stop)
+            try recording.checkUnchanged()
+            return identity.with(sha256: digest)
+        }
+        let (summary, losses) = try await runMedia(job)
+        let before = try await identity
+        // Nothing may have touched it between the first look and the last frame read.
+        let after = try await offPool { _ in try Recording(item.recording).identity() }
+        guard after.isUnchanged(from: item.identity), before.isUnchanged(from: item.identity) else {
+            throw Fault(
+                .recordingChanged, "it changed while it was encoded; it is taken again once it stays as it is",
+                retry: .later(after: 2))
+        }
+        let seal = try await offPool { _ in
+            try cache.seal(item.cachedName, modified: before.modified, sha256: nil)
+        }
+        if settings != nil, Double(seal.size.value) >= Double(before.size.value) * Self.worthwhile {
+            return try await keepOriginal(item, instead: seal.size)
+        }
+        return PreparedCopy(seal: seal, name: item.cachedName, identity: before, losses: losses, media: summary)
+    }
+
+    /// What was encoded is no smaller: the recording goes as it is.
+    private func keepOriginal(_ item: Item, instead size: ByteCount) async throws -> PreparedCopy {
+        try context.cache.delete(item.cachedName)
+        reporter.report(
+            .note(
+                "compressed it would have \(size.forReading) instead of \(item.identity.size.forReading), so it is "
+                    + "uploaded as it is"))
+        let name = try await context.list.freeName(
+            for: item, preparation: .copy, taken: try context.cache.names())
+        guard let renamed = try await context.commit(.preparationBegan(item.identity, name: name), to: item) else {
+            throw CancellationError()
+        }
+        return try await copy(renamed, marks: [.keptOriginal])
+    }
+
+    private func runMedia(_ job: MediaJob) async throws -> (MediaSummary, [Loss]) {
+        let media = try context.mediaProcess()
+        let losses = Collected<Loss>()
+        let reporter = reporter
+        let crashPoints = context.crashPoints
+        let stage: StageProgress.Stage = job.settings == nil ? .remuxing : .compressing
+        let last = try await media.run(.prepare(job)) { event in
+            switch event {
+            case .progress(let progress):
+                crashPoints.reach(.whilePreparing)
+                let shown = progress.stage == .encoding ? stage : .checking
+                reporter.progress(
+                    shown, done: Int64(progress.fraction * 1000), total: 1000, counted: progress.frames)
+            case .loss(let loss):
+                losses.append(loss)
+                reporter.report(.loss(loss))
+            case .made, .probed, .failed: break
+            }
+        }
+        guard case .made(let summary) = last else {
+            throw Fault(.encoderFailed, "the encoder gave no result")
+        }
+        return (summary, losses.all)
+    }
+}
+
+extension RecordingIdentity {
+    fileprivate func with(sha256: SHA256Digest?) -> RecordingIdentity {
+        var copy = self
+        copy.sha256 = sha256
+        return copy
+    }
+}

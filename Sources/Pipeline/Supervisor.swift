@@ -1,0 +1,226 @@
+import FoundationEssentials
+package import IngestModel
+import Synchronization
+import SystemIO
+import UploadList
+
+/// Works off the upload list: takes up what is due, several items at once, obeys what other processes ask, waits for what
+/// has to wait.
+package actor Supervisor {
+    package enum Mode: Sendable {
+        /// Until nothing is left to do; an item that makes no progress for so many seconds is left for later.
+        case once(patience: Double)
+        /// Until it is stopped.
+        case forever
+    }
+
+    private struct Claim {
+        let reporter: ItemReporter
+        let task: Task<ItemWorker.Ending, any Error>
+    }
+
+    private let context: PipelineContext
+    private let mode: Mode
+    /// The items it is for; `nil` for the whole list.
+    private let ids: Set<ItemID>?
+    private var claims: [ItemID: Claim] = [:]
+    /// Since when an item has made no progress.
+    private var stalledSince: [ItemID: Date] = [:]
+    /// Items that are left for a later run.
+    private var left: Set<ItemID> = []
+    /// How the items that were worked on here ended.
+    private var endings: [ItemID: ItemState] = [:]
+    /// Items that another process works on, for those who asked for them here.
+    private var followed: [ItemID: ItemReporter] = [:]
+    private var isStopping = false
+    private var failure: (any Error)?
+    private var bells: [CheckedContinuation<Void, Never>] = []
+
+    /// How often other processes' changes are looked for.
+    private static let pollInterval = Duration.milliseconds(150)
+
+    package init(context: PipelineContext, mode: Mode, ids: Set<ItemID>? = nil) {
+        self.context = context
+        self.mode = mode
+        self.ids = ids
+    }
+
+    /// Works until the mode's end or `stop`.
+    ///
+    /// - Throws: what makes going on impossible, such as `ListError`. Faults of items do not.
+    package func run() async throws {
+        let watcher = Task { await self.watch() }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<max(1, context.settings.jobs) {
+                group.addTask { await self.work() }
+            }
+        }
+        watcher.cancel()
+        await watcher.value
+        if let failure { throw failure }
+        try await follow()
+        // What was cancelled meanwhile may be owed to the far side.
+        if !isStopping { await DebtCollector(context: context).payDue() }
+    }
+
+    /// How the items ended that were worked on here, or were left for later (*ready* or *queued*).
+    package var results: [ItemState] {
+        Array(endings.values) + left.map { _ in ItemState.ready }
+    }
+
+    /// Stops all work in good order; `run` then returns.
+    package func stop() {
+        isStopping = true
+        for claim in claims.values { claim.task.cancel() }
+        ring()
+    }
+
+    // MARK: - Jobs
+
+    private func work() async {
+        while !isStopping {
+            do {
+                if let (id, item, lock) = try await claim() {
+                    try await work(on: id, item, lock)
+                } else if try await isFinished() {
+                    return
+                } else {
+                    await rest()
+                }
+            } catch {
+                failure = failure ?? error
+                stop()
+            }
+        }
+    }
+
+    /// Takes the next item that is due and that nobody works on.
+    private func claim() async throws -> (ItemID, Item, ItemLock)? {
+        let busy = Set(claims.keys)
+        for candidate in try await context.list.due(
+            at: context.now(), limit: 64, among: ids, leaving: left.union(busy))
+        {
+            // Another job may have been faster while this one waited for the list.
+            if claims[candidate.id] != nil { continue }
+            guard let lock = try ItemLock.take(candidate.id, in: context.list) else { continue }
+            // What it was before the lock was ours may have changed.
+            guard let item = try await context.list.item(candidate.id), claims[item.id] == nil else { continue }
+            if case .rest = ItemLife.step(for: item, at: context.now()) { continue }
+            return (item.id, item, lock)
+        }
+        return nil
+    }
+
+    private func work(on id: ItemID, _ item: Item, _ lock: ItemLock) async throws {
+        defer { withExtendedLifetime(lock) {} }
+        if claims[id] != nil || isStopping { return }
+        let reporter = ItemReporter(item, now: context.now, send: context.send)
+        let worker = ItemWorker(context: context, reporter: reporter)
+        let acknowledged = item.remote?.acknowledged
+        let task = Task { try await worker.run(item) }
+        claims[id] = Claim(reporter: reporter, task: task)
+        defer { claims[id] = nil }
+        switch try await task.value {
+        case .rested(let rested):
+            stalledSince[id] = nil
+            endings[id] = rested?.state ?? .cancelled
+        case .interrupted: break
+        case .later(let date):
+            guard let current = try await context.list.item(id) else { return }
+            let hasProgressed = current.remote?.acknowledged != acknowledged || current.state != item.state
+            if hasProgressed || stalledSince[id] == nil { stalledSince[id] = context.now() }
+            leaveIfHopeless(id, nextTry: date)
+        }
+    }
+
+    private func leaveIfHopeless(_ id: ItemID, nextTry: Date) {
+        guard case .once(let patience) = mode, let since = stalledSince[id] else { return }
+        if nextTry.timeIntervalSince(since) > patience { left.insert(id) }
+    }
+
+    /// Whether a run that has an end has reached it.
+    private func isFinished() async throws -> Bool {
+        guard case .once = mode else { return false }
+        return try await !context.list.outlook(among: ids, leaving: left).isOpen
+    }
+
+    // MARK: - Waiting
+
+    /// Waits until something has changed, an item is due, or a moment has passed in which a lock may have come free.
+    private func rest() async {
+        await withCheckedContinuation { bells.append($0) }
+    }
+
+    private func ring() {
+        for bell in bells { bell.resume() }
+        bells = []
+    }
+
+    /// Looks at what other processes write, hands on what they ask, and wakes up those who rest.
+    private func watch() async {
+        let collector = DebtCollector(context: context)
+        let debts = Task { await collector.payWhileRunning() }
+        var version: Int64 = -1
+        var polls = 0
+        while !Task.isCancelled {
+            do {
+                let present = try await context.list.version()
+                if present != version {
+                    version = present
+                    try await handOnWishes()
+                    ring()
+                }
+                if polls % 6 == 0 { try await noteProgress() }
+                if polls % 2 == 0 { try await follow() }
+                let nextTry = try await context.list.outlook(among: ids, leaving: left).nextTry
+                // A lock that comes free rings no bell: look about three times a second.
+                if polls % 2 == 0 || nextTry.map({ $0 <= context.now() }) == true { ring() }
+            } catch {
+                failure = failure ?? error
+                stop()
+            }
+            polls += 1
+            // Cancellation only means that the loop ends.
+            try? await Task.sleep(for: Self.pollInterval)
+        }
+        debts.cancel()
+        await debts.value
+        ring()
+    }
+
+    /// Tells what becomes of items that were asked for here while another process works on them.
+    private func follow() async throws {
+        for id in (ids ?? []).subtracting(claims.keys).subtracting(endings.keys).subtracting(left) {
+            guard let item = try await context.list.item(id), claims[id] == nil else { continue }
+            if item.state == .queued || item.state == .ready, followed[id] == nil { continue }
+            let reporter = followed[id] ?? ItemReporter(item.waiting, now: context.now, send: context.send)
+            followed[id] = reporter
+            reporter.reportState(of: item)
+            if let progress = try await context.list.progress(of: id) { reporter.pass(progress) }
+            if let receipt = item.receipt, item.state == .done { reporter.report(.done(receipt)) }
+            if let fault = item.fault, item.state == .failed { reporter.report(.failed(fault)) }
+            if !item.state.isRunnable { endings[id] = item.state }
+        }
+    }
+
+    private func handOnWishes() async throws {
+        let wishes = try await context.list.wishes(among: Set(claims.keys))
+        for id in wishes.keys { claims[id]?.task.cancel() }
+    }
+
+    /// Writes down how far the items are, for those who watch from other processes.
+    private func noteProgress() async throws {
+        for (id, claim) in claims {
+            if let progress = claim.reporter.takeProgress() { try await context.list.note(progress, for: id) }
+        }
+    }
+}
+
+extension Item {
+    /// As it was before anybody worked on it, so that whatever it is now counts as a change.
+    fileprivate var waiting: Item {
+        var item = self
+        item.state = .queued
+        return item
+    }
+}
