@@ -55,8 +55,8 @@ package enum ItemLife {
     }
 
     package static func step(for item: Item, at now: Date) -> Step {
-        if let wish = item.wish { return .obey(wish) }
         if item.cleanup == .pending { return .cleanUp }
+        if let wish = item.wish { return .obey(wish) }
         guard item.state.isRunnable else { return .rest }
         if let retryAt = item.retryAt, retryAt > now { return .wait(until: retryAt) }
         if item.receipt != nil { return .save }

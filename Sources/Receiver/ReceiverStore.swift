@@ -32,9 +32,9 @@ final class ReceiverStore: Sendable {
         lockPath = internals.appending("lock")
         try FileSystem.makeDirectory(internals.appending("parts"))
         let database = internals.appending("receiver.sqlite")
-        let file = try FileSystem.open(database, .openingOrCreating)
-        let opened = try Connection(
-            path: database.bytes, journal: file.isOnNetworkFileSystem() ? .rollback : .writeAhead)
+        try FileSystem.createIfMissing(database)
+        let isNetworked = try FileSystem.open(internals, .directory).isOnNetworkFileSystem()
+        let opened = try Connection(path: database.bytes, journal: isNetworked ? .rollback : .writeAhead)
         try opened.transaction(.synced) {
             if try opened.row("PRAGMA user_version", [], { $0.integer(0) }) == 0 {
                 try opened.execute(UploadRecord.schema)

@@ -38,6 +38,19 @@ package enum FileSystem {
         return FileDescriptor(owning: number, path: path)
     }
 
+    /// Makes an empty, private file where there is none, for a library that would make it readable for others.
+    ///
+    /// An existing file is not even opened: closing it again would take away every POSIX lock that this process holds on
+    /// it, such as SQLite's (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+    package static func createIfMissing(_ path: FilePath) throws(SystemError) {
+        if try statusIfExists(of: path) != nil { return }
+        do {
+            _ = try open(path, .creating)
+        } catch where error.alreadyExists {
+            return
+        }
+    }
+
     package static func status(
         of path: FilePath, following: Bool = true
     ) throws(SystemError) -> FileStatus {

@@ -51,10 +51,9 @@ package actor UploadList {
 
     private static func open(_ path: FilePath) throws -> Connection {
         do {
-            // SQLite would make the file readable for others.
-            let file = try FileSystem.open(path, .openingOrCreating)
-            let connection = try Connection(
-                path: path.bytes, journal: file.isOnNetworkFileSystem() ? .rollback : .writeAhead)
+            try FileSystem.createIfMissing(path)
+            let isNetworked = try FileSystem.open(path.parent, .directory).isOnNetworkFileSystem()
+            let connection = try Connection(path: path.bytes, journal: isNetworked ? .rollback : .writeAhead)
             guard try Schema.migrate(connection) else { throw ListError.newer(path) }
             return connection
         } catch let error as SQLiteError {
