@@ -25,7 +25,7 @@ package struct Log: Sendable {
     private let lowest: LogLevel
     private let sink: @Sendable (LogLine) -> Void
 
-    /// - Parameter sink: called from any thread, at once; it must not block for long.
+    /// The sink is called from any thread, at once; it must not block for long.
     package init(
         _ label: String, lowest: LogLevel = .info, fields: [String: String] = [:],
         sink: @escaping @Sendable (LogLine) -> Void

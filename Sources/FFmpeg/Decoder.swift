@@ -24,7 +24,7 @@ package final class Decoder {
     private var context: UnsafeMutablePointer<AVCodecContext>?
     private let splitter: PacketSplitter?
 
-    /// - Parameter threads: decoding threads; 0 leaves it to libavcodec.
+    /// Opens the stream's decoder with so many threads; 0 leaves their number to libavcodec.
     package init(_ stream: InputStream, threads: Int) throws(FFmpegError) {
         guard let codec = avcodec_find_decoder(stream.parameters.pointer.pointee.codec_id) else {
             throw FFmpegError("find a decoder for \(stream.codecName)", code: ingest_ff_unknown_codec())

@@ -61,10 +61,12 @@ package final class Encoder {
     }
 
     /// - Parameters:
-    ///   - codec: libavcodec's name, such as `aac`.
+    ///   - codecName: libavcodec's name, such as `aac`.
+    ///   - sampleRate: samples a second.
     ///   - layout: libavutil's name of the channel layout.
     ///   - sampleFormat: libavutil's name.
     ///   - bitRate: bits a second.
+    /// - Throws: `FFmpegError` where the codec is not there or does not take this.
     package init(
         audio codecName: String, sampleRate: Int, layout: String, sampleFormat: String, bitRate: Int
     ) throws(FFmpegError) {

@@ -13,6 +13,7 @@ package final class FilterGraph {
     ///   - timeBase: of the time stamps that go in.
     ///   - frameRate: a hint for filters that need one.
     ///   - filters: in libavfilter's syntax; `null` passes everything on.
+    /// - Throws: `FFmpegError` where the chain cannot be set up.
     package convenience init(
         video format: VideoFormat, timeBase: Rational, frameRate: Rational, filters: String
     ) throws(FFmpegError) {
@@ -32,7 +33,9 @@ package final class FilterGraph {
         try self.init(source: "abuffer", arguments, sink: "abuffersink", filters: filters)
     }
 
-    private init(source sourceName: String, _ arguments: String, sink sinkName: String, filters: String) throws(FFmpegError) {
+    private init(source sourceName: String, _ arguments: String, sink sinkName: String, filters: String)
+        throws(FFmpegError)
+    {
         guard let made = avfilter_graph_alloc() else {
             throw FFmpegError("allocate filters", code: ingest_ff_out_of_memory())
         }

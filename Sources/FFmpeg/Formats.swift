@@ -65,7 +65,8 @@ package struct VideoFormat: Hashable, Sendable {
 
     package func with(colour: Colour) -> VideoFormat {
         VideoFormat(
-            width: width, height: height, pixelFormat: pixelFormat, sampleAspectRatio: sampleAspectRatio, colour: colour)
+            width: width, height: height, pixelFormat: pixelFormat, sampleAspectRatio: sampleAspectRatio, colour: colour
+        )
     }
 }
 

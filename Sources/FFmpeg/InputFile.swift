@@ -109,7 +109,9 @@ package struct InputStream: Sendable {
         var size = 0
         let matrix = ingest_ff_stream_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size)
         if let matrix, size >= 36 {
-            displayMatrix = (0..<9).map { UnsafeRawPointer(matrix).loadUnaligned(fromByteOffset: $0 * 4, as: Int32.self) }
+            displayMatrix = (0..<9).map {
+                UnsafeRawPointer(matrix).loadUnaligned(fromByteOffset: $0 * 4, as: Int32.self)
+            }
         } else {
             displayMatrix = []
         }
@@ -134,6 +136,7 @@ package final class InputFile {
     /// - Parameters:
     ///   - path: the file's path in the file system's bytes.
     ///   - formats: names of the demuxers that may read it; others are not tried.
+    /// - Throws: `FFmpegError` where it cannot be opened, or no demuxer that is allowed reads it.
     package init(path: [UInt8], formats: [String]) throws(FFmpegError) {
         var opened: UnsafeMutablePointer<AVFormatContext>?
         var options: OpaquePointer?
@@ -187,7 +190,8 @@ package final class InputFile {
     package func select(_ indices: Set<Int>) {
         guard let context else { return }
         for index in 0..<Int(context.pointee.nb_streams) {
-            context.pointee.streams[index]?.pointee.discard = indices.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
+            context.pointee.streams[index]?.pointee.discard =
+                indices.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
         }
     }
 

@@ -36,6 +36,8 @@ package final class OutputFile {
     /// - Parameters:
     ///   - path: the file's path in the file system's bytes; what stands there is written over.
     ///   - format: libavformat's name of the container, such as `mp4`.
+    ///   - metadata: tags of the whole file.
+    /// - Throws: `FFmpegError` where the file cannot be opened or the format is unknown.
     package init(path: [UInt8], format: String, metadata: [String: String]) throws(FFmpegError) {
         let url = Array("file:".utf8).map { CChar(bitPattern: $0) } + path.map { CChar(bitPattern: $0) } + [0]
         var made: UnsafeMutablePointer<AVFormatContext>?

@@ -9,7 +9,7 @@ package struct TokenBucket: Sendable {
     private var tokens: Double
     private var filledAt: Double
 
-    /// - Parameter rate: bytes per second, above 0.
+    /// A full bucket. `rate` is bytes per second, above 0.
     package init(rate: Double, now: Double) {
         precondition(rate > 0, "a rate is above 0")
         self.rate = rate

@@ -74,7 +74,8 @@ enum ControlCommands {
             if options.json, let item {
                 context.output.write(JSONText.line(["id": "\(id)", "state": item.state.rawValue]) + "\n")
             } else if !options.quiet, invocation.command != .clear {
-                context.say("item \(id)\(item.map { " (\($0.displayName))" } ?? "") " + outcome(item, invocation.command))
+                context.say(
+                    "item \(id)\(item.map { " (\($0.displayName))" } ?? "") " + outcome(item, invocation.command))
             }
             return .done
         }

@@ -117,7 +117,8 @@ enum EventText {
         case .note(let text): return isQuiet ? nil : "\(event.file): " + Words.sentence(text)
         case .retry(let fault, let delay):
             if isQuiet { return nil }
-            return "\(event.file): \(fault.reason); trying again in \(Decimal.fixed(delay, places: delay < 10 ? 1 : 0)) s"
+            return
+                "\(event.file): \(fault.reason); trying again in \(Decimal.fixed(delay, places: delay < 10 ? 1 : 0)) s"
         case .done(let receipt):
             if isQuiet { return nil }
             return "\(event.file): done (\(receipt.size.forReading), \(EventText.proof(receipt.proof)))"

@@ -83,7 +83,8 @@ enum Help {
         case .cancel:
             "Stops the items, has the far side drop what it holds, and deletes their copies. Refuses where a copy may be the "
                 + "last one of its recording, unless --force is given."
-        case .remove: "Cancels the items and forgets their entries. Refuses to delete what may be a last copy, as cancel does."
+        case .remove:
+            "Cancels the items and forgets their entries. Refuses to delete what may be a last copy, as cancel does."
         case .clear: "Removes every item of the list with its copy; with --finished only what is done or cancelled."
         case .clean:
             "Deletes unfinished copies that belong to nobody, takes finished ones that no list knows into the list, does "

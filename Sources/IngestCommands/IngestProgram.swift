@@ -5,10 +5,8 @@ import OptionParsing
 package enum IngestProgram {
     package static let version = "0.1.0"
 
-    /// Does what the arguments say.
-    ///
-    /// - Parameter arguments: without the program's name, in the system's bytes.
-    /// - Returns: how the program should end.
+    /// Does what the arguments (without the program's name, in the system's bytes) say, and tells how the program should
+    /// end.
     package static func run(_ arguments: [[UInt8]], _ context: CommandContext) async -> ExitStatus {
         let invocation = Invocation(arguments)
         if invocation.options.help {

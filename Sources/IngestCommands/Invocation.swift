@@ -50,7 +50,8 @@ struct Invocation: Sendable {
         case .upload:
             return (count == 0 ? ["name a file to upload"] : []) + checkCompressing(options)
         case .probe: return count == 0 ? ["name a file to look into"] : []
-        case .show: return count == 1 ? checkIDs(result.operands) : ["name the id of one item; “ingest list” shows them"]
+        case .show:
+            return count == 1 ? checkIDs(result.operands) : ["name the id of one item; “ingest list” shows them"]
         case .pause, .resume, .retry, .next, .cancel:
             if options.all {
                 if command == .next { return ["“next” puts one item first; name its id"] }

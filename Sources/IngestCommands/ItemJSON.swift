@@ -31,9 +31,11 @@ struct ItemJSON: Encodable {
     let now: Date
 
     private enum Key: String, CodingKey {
-        case id, uuid, group, file, title, state, stage, bytes, total, rate, fraction, destination, options, flags, losses
+        case id, uuid, group, file, title, state, stage, bytes, total, rate, fraction, destination, options, flags,
+            losses
         case totalSize, totalCount, uploadedCount, uploadPercent, progressText, filePath, parameters
-        case url, sha256, sourceSHA256, receipt, reason, code, retryAfter, attempts, cleanup, after, created, updated, media
+        case url, sha256, sourceSHA256, receipt, reason, code, retryAfter, attempts, cleanup, after, created, updated,
+            media
         case retryAt, wish
     }
 

@@ -8,7 +8,8 @@ enum ItemText {
     static func row(_ item: Item, _ progress: StageProgress?, isWorkedOn: Bool, now: Date, isColored: Bool) -> String {
         let id = padded("\(item.id)", 4, left: true)
         let state = colored(padded(item.state.rawValue, 10), item.state, isColored)
-        var out = "\(id)  \(state)  \(padded(how(item, progress), 26))  \(item.displayName) → \(item.destination.text.printable)\n"
+        var out =
+            "\(id)  \(state)  \(padded(how(item, progress), 26))  \(item.displayName) → \(item.destination.text.printable)\n"
         if let remark = remark(item, isWorkedOn: isWorkedOn, now: now) { out += "      \(remark)\n" }
         return out
     }
@@ -17,7 +18,9 @@ enum ItemText {
         if item.receipt != nil || item.seal == nil && progress == nil {
             return (item.seal?.size ?? item.identity.size).forReading
         }
-        if let progress, !progress.stage.countsBytes { return "\(progress.stage.rawValue) \(Words.percent(progress.fraction))" }
+        if let progress, !progress.stage.countsBytes {
+            return "\(progress.stage.rawValue) \(Words.percent(progress.fraction))"
+        }
         let total = item.seal?.size.value ?? progress?.total ?? 0
         let done = item.remote?.acknowledged.value ?? progress?.done ?? 0
         return Words.pair(done, of: total) + "  " + Words.percent(total > 0 ? Double(done) / Double(total) : 0)
@@ -50,7 +53,8 @@ enum ItemText {
         ]
         if let digest = item.identity.sha256 { lines.append(("SHA-256", digest.hex)) }
         lines.append(("destination", item.destination.text.printable))
-        lines.append(("options", item.options.summary.isEmpty ? "none" : item.options.summary.joined(separator: " ").printable))
+        lines.append(
+            ("options", item.options.summary.isEmpty ? "none" : item.options.summary.joined(separator: " ").printable))
         lines.append(("state", item.state.rawValue + (isWorkedOn ? " (being worked on)" : "")))
         if let remark = remark(item, isWorkedOn: isWorkedOn, now: now) { lines.append(("", remark)) }
         if let progress { lines.append(("progress", Words.progress(progress, remaining: Words.remaining(progress)))) }

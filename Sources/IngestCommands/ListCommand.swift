@@ -11,11 +11,11 @@ enum ListCommand {
     static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
         let list = try Session.openList(context)
         if invocation.options.follow { return try await follow(list, context, invocation.options) }
-        try await print(list, context, invocation.options, to: context.output)
+        try await write(list, context, invocation.options, to: context.output)
         return .done
     }
 
-    private static func print(
+    private static func write(
         _ list: UploadList, _ context: CommandContext, _ options: Options, to output: OutputStream
     ) async throws {
         var after = ItemID(0)
@@ -26,12 +26,17 @@ enum ListCommand {
             guard let last = rows.last else { break }
             for (item, progress) in rows {
                 if options.json {
-                    let json = JSONText.line(ItemJSON(item: item, progress: progress, cachedPath: cachedPath(item, context), now: context.now()))
+                    let json = JSONText.line(
+                        ItemJSON(
+                            item: item, progress: progress, cachedPath: cachedPath(item, context), now: context.now()))
                     output.write((count == 0 ? "\n" : ",\n") + json)
                 } else {
                     if count == 0 { output.write(ItemText.header) }
                     let isWorkedOn = try item.state.isRunnable && list.isLocked(item.id)
-                    output.write(ItemText.row(item, progress, isWorkedOn: isWorkedOn, now: context.now(), isColored: isColored(context, options)))
+                    output.write(
+                        ItemText.row(
+                            item, progress, isWorkedOn: isWorkedOn, now: context.now(),
+                            isColored: isColored(context, options)))
                 }
                 count += 1
             }
@@ -40,17 +45,20 @@ enum ListCommand {
         if options.json {
             output.write(count == 0 ? "]\n" : "\n]\n")
         } else if count == 0, !options.quiet {
-            context.say(options.all ? "the upload list is empty" : "nothing is on its way; “ingest list --all” shows what was")
+            context.say(
+                options.all ? "the upload list is empty" : "nothing is on its way; “ingest list --all” shows what was")
         }
     }
 
-    private static func follow(_ list: UploadList, _ context: CommandContext, _ options: Options) async throws -> ExitStatus {
+    private static func follow(_ list: UploadList, _ context: CommandContext, _ options: Options) async throws
+        -> ExitStatus
+    {
         let stop = StopFlag()
         let signals = StopSignals { stop.set() }
         let isLive = context.output.isTerminal && !options.json
         while !stop.isSet, !context.output.isBroken {
             if isLive { context.output.write("\u{1B}[H\u{1B}[2J") }
-            try await print(list, context, options, to: context.output)
+            try await write(list, context, options, to: context.output)
             try await Task.sleep(for: .milliseconds(isLive ? 500 : 1000))
         }
         return signals.first == nil ? .done : .interrupted
@@ -63,12 +71,14 @@ enum ListCommand {
         }
         let progress = try await list.progress(of: id)
         if invocation.options.json {
-            let json = ItemJSON(item: item, progress: progress, cachedPath: cachedPath(item, context), now: context.now())
+            let json = ItemJSON(
+                item: item, progress: progress, cachedPath: cachedPath(item, context), now: context.now())
             context.output.write(JSONText.line(json) + "\n")
         } else {
             let isWorkedOn = try item.state.isRunnable && list.isLocked(id)
             context.output.write(
-                ItemText.page(item, progress, cachedPath: cachedPath(item, context), isWorkedOn: isWorkedOn, now: context.now()))
+                ItemText.page(
+                    item, progress, cachedPath: cachedPath(item, context), isWorkedOn: isWorkedOn, now: context.now()))
         }
         return .done
     }
@@ -81,7 +91,8 @@ enum ListCommand {
         switch options.color {
         case .always: true
         case .never: false
-        case .auto: context.output.isTerminal && context.environment["NO_COLOR"] == nil && context.environment["TERM"] != "dumb"
+        case .auto:
+            context.output.isTerminal && context.environment["NO_COLOR"] == nil && context.environment["TERM"] != "dumb"
         }
     }
 }

@@ -94,7 +94,9 @@ struct OptionDeclaration: Sendable {
             }),
         declare(
             .compressing, [.upload, .probe],
-            .value("codec", nil, "CODEC", help: "auto (default), h264, hevc or av1; auto takes hevc for 10 bits and HDR") {
+            .value(
+                "codec", nil, "CODEC", help: "auto (default), h264, hevc or av1; auto takes hevc for 10 bits and HDR"
+            ) {
                 (options, value) throws(ValueProblem) in options.codec = try Parse.choice(value)
             }),
         declare(
@@ -110,7 +112,8 @@ struct OptionDeclaration: Sendable {
         declare(
             .compressing, [.upload],
             .value("max-fps", nil, "N", help: "drop frames beyond N a second") {
-                (options, value) throws(ValueProblem) in options.maxFramesPerSecond = try Parse.number(value, in: 1...1000)
+                (options, value) throws(ValueProblem) in
+                options.maxFramesPerSecond = try Parse.number(value, in: 1...1000)
             }),
     ]
 
@@ -123,12 +126,15 @@ struct OptionDeclaration: Sendable {
             ) { (options, value) throws(ValueProblem) in options.destination = try Parse.destination(value) }),
         declare(
             .uploading, [.upload, .receive],
-            .value("token-file", nil, "FILE", help: "the access token is the first line of FILE, which must be private") {
+            .value("token-file", nil, "FILE", help: "the access token is the first line of FILE, which must be private")
+            {
                 (options, value) throws(ValueProblem) in options.tokenFile = try Parse.path(value)
             }),
         declare(
             .uploading, [.upload],
-            .value("cache", nil, "HOW", help: "copy (default) the recording into the cache, or link it where that is safe") {
+            .value(
+                "cache", nil, "HOW", help: "copy (default) the recording into the cache, or link it where that is safe"
+            ) {
                 (options, value) throws(ValueProblem) in
                 switch value.text {
                 case "copy": options.links = false
@@ -158,7 +164,9 @@ struct OptionDeclaration: Sendable {
             ) { (options, value) throws(ValueProblem) in options.patience = try Parse.duration(value) }),
         declare(
             .uploading, [.upload],
-            .flag("detach", "d", help: "put the files on the list, print their ids and return; “ingest run” does the work") {
+            .flag(
+                "detach", "d", help: "put the files on the list, print their ids and return; “ingest run” does the work"
+            ) {
                 $0.detach = $1
             }),
         declare(
@@ -168,7 +176,8 @@ struct OptionDeclaration: Sendable {
             }),
         declare(
             .uploading, [.upload, .run],
-            .value("nice", nil, "N", help: "nice value of the encoder, 0 to 19; “run” takes 10 and idle I/O by itself") {
+            .value("nice", nil, "N", help: "nice value of the encoder, 0 to 19; “run” takes 10 and idle I/O by itself")
+            {
                 (options, value) throws(ValueProblem) in options.niceness = try Parse.number(value, in: 0...19)
             }),
     ]
@@ -198,7 +207,8 @@ struct OptionDeclaration: Sendable {
 
     private static let selecting: [OptionDeclaration] = [
         declare(.selecting, [.list], .flag("all", "a", help: "finished items too") { $0.all = $1 }),
-        declare(.selecting, [.list], .flag("follow", "f", help: "go on showing the list as it changes") { $0.follow = $1 }),
+        declare(
+            .selecting, [.list], .flag("follow", "f", help: "go on showing the list as it changes") { $0.follow = $1 }),
         declare(.selecting, controls, .flag("all", "a", help: "every item that it fits") { $0.all = $1 }),
         declare(.selecting, [.run], .flag("once", help: "end when nothing is left to do") { $0.once = $1 }),
         declare(
@@ -220,6 +230,7 @@ struct OptionDeclaration: Sendable {
                 (options, value) throws(ValueProblem) in options.color = try Parse.choice(value)
             }),
         declare(.output, everywhere, .flag("help", "h", help: "this help") { $0.help = $1 }),
-        declare(.output, [.upload], .flag("version", help: "the version, and those of the libraries") { $0.version = $1 }),
+        declare(
+            .output, [.upload], .flag("version", help: "the version, and those of the libraries") { $0.version = $1 }),
     ]
 }

@@ -34,7 +34,9 @@ enum ReceiveCommand {
         let (stopped, continuation) = AsyncStream.makeStream(of: Void.self)
         let signals = StopSignals { continuation.finish() }
         context.output.write("listening on http://\(receiver.address)\n")
-        if !options.quiet { context.say("uploads go to http://\(receiver.address)/upload, files to \(store.text.printable)") }
+        if !options.quiet {
+            context.say("uploads go to http://\(receiver.address)/upload, files to \(store.text.printable)")
+        }
         for await _ in stopped {}
         receiver.stop()
         return signals.first == SIGINT ? .interrupted : .done

@@ -18,7 +18,8 @@ struct Session {
 
     /// - Throws: `CommandFailure` with the sentence and the status.
     init(_ context: CommandContext, options: Options, niceness: Int? = nil) throws {
-        guard let stateDirectory = context.environment.stateDirectory, let cacheDirectory = context.environment.videoCache
+        guard let stateDirectory = context.environment.stateDirectory,
+            let cacheDirectory = context.environment.videoCache
         else {
             throw CommandFailure(.failed, "there is no home directory; set HOME, or XDG_STATE_HOME and XDG_CACHE_HOME")
         }
@@ -33,7 +34,8 @@ struct Session {
         pipeline = PipelineContext(
             list: list, cache: cache, environment: context.environment,
             settings: PipelineSettings(
-                jobs: options.jobs, limitRate: options.limitRate, threads: options.threads ?? ThisProcess.processorCount,
+                jobs: options.jobs, limitRate: options.limitRate,
+                threads: options.threads ?? ThisProcess.processorCount,
                 niceness: options.niceness ?? niceness),
             log: LogSink.log(context, options), now: context.now, send: { sink.yield($0) })
     }

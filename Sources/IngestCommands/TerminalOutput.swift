@@ -35,7 +35,8 @@ final class TerminalOutput: EventOutput {
         case .retry, .done, .failed: drop(event.id)
         case .loss, .note: break
         }
-        if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose), !isStateChange(event) || isVerbose {
+        if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose), !isStateChange(event) || isVerbose
+        {
             say(line)
         } else {
             redraw(force: false, at: event.time)

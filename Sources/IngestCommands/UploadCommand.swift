@@ -43,7 +43,8 @@ enum UploadCommand {
         return ExitStatus.combined(intake.refusals + intake.items.map { _ in .done })
     }
 
-    private static func status(of id: ItemID, _ context: CommandContext, _ session: Session) async throws -> ExitStatus {
+    private static func status(of id: ItemID, _ context: CommandContext, _ session: Session) async throws -> ExitStatus
+    {
         guard let item = try await session.list.item(id) else {
             context.say("item \(id) was removed from the list meanwhile; it was not uploaded")
             return .failed
@@ -57,7 +58,8 @@ enum UploadCommand {
         case .queued, .preparing, .ready, .uploading, .saving, .paused:
             let why = item.state == .paused ? "it was paused" : item.fault?.reason ?? "it made no progress"
             let what = item.state == .paused ? "ingest resume \(id)" : "ingest run"
-            context.say("\(item.displayName): not now: \(why). It is kept on the list as item \(id); “\(what)” goes on.")
+            context.say(
+                "\(item.displayName): not now: \(why). It is kept on the list as item \(id); “\(what)” goes on.")
             return .later
         }
     }

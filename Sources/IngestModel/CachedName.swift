@@ -13,6 +13,7 @@ package enum CachedName {
     ///   - original: the recording's name.
     ///   - newExtension: the extension of the copy's container, without dot; `nil` keeps the recording's.
     ///   - ordinal: 1 for the first of this name; from 2 on `-2`, `-3` … stands before the extension.
+    /// - Returns: the name, cut in its stem where it would be too long.
     package static func make(
         seconds: Int64, original: FileName, newExtension: String? = nil, ordinal: Int = 1
     ) -> FileName {

@@ -17,7 +17,8 @@ package enum CopySafety {
                 + "its destination; nothing is deleted. Use --force to delete it all the same"
         }
         guard recording.isUnchanged(from: item.identity) else {
-            return "\(item.displayName) has changed since it was copied, so the copy in the cache may be the last one of "
+            return
+                "\(item.displayName) has changed since it was copied, so the copy in the cache may be the last one of "
                 + "what it was, and it has not reached its destination; nothing is deleted. Use --force to delete it "
                 + "all the same"
         }
@@ -39,6 +40,7 @@ package enum RecordingCheck: Equatable, Sendable {
     ///   - now: what stands at the path now, `nil` if nothing does.
     ///   - oldFingerprint: the fingerprint over the bytes that stood there then (as long as the old size), taken now;
     ///     `nil` where the file is shorter than it was.
+    /// - Returns: what to do with the copy.
     package static func compare(
         taken: RecordingIdentity, now: RecordingIdentity?, oldFingerprint: SHA256Digest?
     ) -> RecordingCheck {

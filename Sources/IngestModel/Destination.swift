@@ -30,7 +30,10 @@ package struct ServerURL: Hashable, Sendable {
         if authority.contains("@") { throw .credentials }
         var path = rest[authorityEnd...]
         if let fragment = path.firstIndex(of: "#") { path = path[..<fragment] }
-        guard path.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F && !"\\<>\"^`{|}".contains(String($0)) })
+        guard
+            path.unicodeScalars.allSatisfy({
+                $0.value > 0x20 && $0.value != 0x7F && !"\\<>\"^`{|}".contains(String($0))
+            })
         else { throw .malformed }
         let (host, port) = try Self.split(authority)
         origin = Origin(scheme: scheme, host: host, port: port ?? (scheme == "https" ? 443 : 80))

@@ -19,7 +19,9 @@ package struct MediaProcess: Sendable {
 
     /// Finds the program beside `ingest`, else in `../libexec/ingest/`.
     package static func locate(beside directory: FilePath) throws(Fault) -> FilePath {
-        let candidates = [directory.appending("ingest-media"), directory.parent.appending("libexec/ingest/ingest-media")]
+        let candidates = [
+            directory.appending("ingest-media"), directory.parent.appending("libexec/ingest/ingest-media"),
+        ]
         for candidate in candidates {
             if let status = try? FileSystem.statusIfExists(of: candidate), status.kind == .regular { return candidate }
         }

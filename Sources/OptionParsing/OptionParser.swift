@@ -122,7 +122,9 @@ package struct OptionParser<Target>: Sendable {
 
     /// Without control characters, and not longer than a person wants to read.
     private static func shown(_ text: String) -> String {
-        String(text.unicodeScalars.filter { $0.value >= 0x20 && !(0x7F..<0xA0).contains($0.value) }.prefix(80).map(Character.init))
+        String(
+            text.unicodeScalars.filter { $0.value >= 0x20 && !(0x7F..<0xA0).contains($0.value) }.prefix(80).map(
+                Character.init))
     }
 }
 

@@ -33,8 +33,9 @@ package struct Intake: Sendable {
         }
     }
 
-    /// - Parameter recording: an absolute path.
-    /// - Throws: `Fault` for what cannot be uploaded, without making an item; what the list throws.
+    /// Puts the recording, named by an absolute path, on the list, or takes up its unfinished item.
+    ///
+    /// Throws a `Fault` for what cannot be uploaded, without making an item; and what the list throws.
     package func add(
         _ recording: FilePath, to destination: DestinationAddress, options: ItemOptions
     ) async throws -> Result {

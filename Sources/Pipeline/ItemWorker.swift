@@ -138,9 +138,11 @@ struct ItemWorker {
         let source: UploadSource
         do {
             let file = try await offPool { _ in SharedDescriptor(try cache.open(item.cachedName, sealed: seal)) }
-            source = UploadSource(
-                file: file, seal: seal, name: item.cachedName.text, blockSize: item.options.blockSize,
-                limiters: limiters(of: item))
+            source =
+                context.sources.take(seal.id)
+                ?? UploadSource(
+                    file: file, seal: seal, name: item.cachedName.text, blockSize: item.options.blockSize,
+                    limiters: limiters(of: item))
         } catch let fault as Fault where fault.code == .copyLost || fault.code == .copyChanged {
             return try await replaceCopy(of: item, fault)
         }
@@ -155,6 +157,9 @@ struct ItemWorker {
             receipt = try await destination.upload(source, from: begun.remote, ledger: ledger)
         } catch let fault as Fault where fault.code == .copyChanged {
             return try await replaceCopy(of: ledger.current, fault)
+        } catch let fault as Fault where fault.isTemporary {
+            context.sources.keep(source)
+            throw fault
         }
         return try await accept(receipt, for: ledger.current, source: source)
     }

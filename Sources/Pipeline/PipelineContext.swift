@@ -34,11 +34,12 @@ package final class PipelineContext: Sendable {
     let settings: PipelineSettings
     let destinations: Destinations
     let limiter: RateLimiter?
+    let sources = SourceShelf()
     let log: Log
     let now: @Sendable () -> Date
     let send: @Sendable (PipelineEvent) -> Void
 
-    /// - Parameter send: takes every event, from any thread, and must not block.
+    /// `send` takes every event, from any thread, and must not block.
     package init(
         list: UploadList, cache: VideoCache, environment: Environment, settings: PipelineSettings, log: Log,
         now: @escaping @Sendable () -> Date, send: @escaping @Sendable (PipelineEvent) -> Void

@@ -65,7 +65,8 @@ final class ItemReporter: Sendable {
         }
         send(
             PipelineEvent(
-                id: item.id, file: item.displayName, recording: item.recording, time: now(), state: current, kind: kind))
+                id: item.id, file: item.displayName, recording: item.recording, time: now(), state: current, kind: kind)
+        )
     }
 
     /// Tells the state, if it is another one than before.
@@ -75,9 +76,7 @@ final class ItemReporter: Sendable {
 
     /// Notes how far a stage is; an event of it comes now and then.
     ///
-    /// - Parameters:
-    ///   - counted: what the rate is taken of: bytes, or frames.
-    ///   - inFlight: bytes on their way.
+    /// The rate is taken of `counted` (bytes, or frames), of `done` where that is `nil`.
     func progress(
         _ stage: StageProgress.Stage, done: Int64, total: Int64, counted: Int64? = nil, inFlight: Int64 = 0
     ) {

@@ -21,7 +21,9 @@ struct Preparer {
         let identity = try await offPool { _ in try Recording(recording).identity() }
         let preparation = item.options.preparation
         let name = try await name(for: item, preparation)
-        guard let begun = try await context.commit(.preparationBegan(identity, name: name), to: item) else { return nil }
+        guard let begun = try await context.commit(.preparationBegan(identity, name: name), to: item) else {
+            return nil
+        }
         reporter.reportState(of: begun)
         let made = try await make(begun, preparation)
         context.crashPoints.reach(.beforeSeal)
@@ -66,7 +68,8 @@ struct Preparer {
                 reporter.progress(.copying, done: count.value, total: identity.size.value)
             }
             let seal = try cache.seal(item.cachedName, modified: recording.modified, sha256: digest)
-            return PreparedCopy(seal: seal, name: item.cachedName, identity: identity.with(sha256: digest), marks: marks)
+            return PreparedCopy(
+                seal: seal, name: item.cachedName, identity: identity.with(sha256: digest), marks: marks)
         }
     }
 
@@ -91,31 +94,29 @@ struct Preparer {
         let job = MediaJob(
             input: item.recording, output: cache.partPath(of: item.cachedName), settings: settings,
             threads: context.settings.threads, niceness: context.settings.niceness)
+        // Held open all the while, so that its going away does not matter once it has been begun.
+        let recording = try await offPool { _ in OpenRecording(try Recording(item.recording)) }
         // The recording's digest is taken meanwhile: it is read in any case, and the page cache is shared.
-        async let identity = offPool { stop in
-            let recording = try Recording(item.recording)
-            let identity = try recording.identity()
-            let digest = try recording.digest(stop: stop)
-            try recording.checkUnchanged()
-            return identity.with(sha256: digest)
-        }
+        async let digest = offPool { stop in try recording.value.digest(stop: stop) }
         let (summary, losses) = try await runMedia(job)
-        let before = try await identity
+        let identity = item.identity.with(sha256: try await digest)
         // Nothing may have touched it between the first look and the last frame read.
-        let after = try await offPool { _ in try Recording(item.recording).identity() }
-        guard after.isUnchanged(from: item.identity), before.isUnchanged(from: item.identity) else {
-            throw Fault(
-                .recordingChanged, "it changed while it was encoded; it is taken again once it stays as it is",
-                retry: .later(after: 2))
+        try await offPool { _ in
+            try recording.value.checkUnchanged()
+            guard try recording.value.identity().isUnchanged(from: identity) else { throw Self.changed }
         }
         let seal = try await offPool { _ in
-            try cache.seal(item.cachedName, modified: before.modified, sha256: nil)
+            try cache.seal(item.cachedName, modified: identity.modified, sha256: nil)
         }
-        if settings != nil, Double(seal.size.value) >= Double(before.size.value) * Self.worthwhile {
+        if settings != nil, Double(seal.size.value) >= Double(identity.size.value) * Self.worthwhile {
             return try await keepOriginal(item, instead: seal.size)
         }
-        return PreparedCopy(seal: seal, name: item.cachedName, identity: before, losses: losses, media: summary)
+        return PreparedCopy(seal: seal, name: item.cachedName, identity: identity, losses: losses, media: summary)
     }
+
+    private static let changed = Fault(
+        .recordingChanged, "it changed while it was encoded; it is taken again once it stays as it is",
+        retry: .later(after: 2))
 
     /// What was encoded is no smaller: the recording goes as it is.
     private func keepOriginal(_ item: Item, instead size: ByteCount) async throws -> PreparedCopy {
@@ -155,6 +156,15 @@ struct Preparer {
             throw Fault(.encoderFailed, "the encoder gave no result")
         }
         return (summary, losses.all)
+    }
+}
+
+/// A recording that several pieces of work read.
+private final class OpenRecording: Sendable {
+    let value: Recording
+
+    init(_ value: consuming Recording) {
+        self.value = value
     }
 }
 

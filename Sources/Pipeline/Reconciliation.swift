@@ -27,7 +27,7 @@ package struct Reconciliation: Sendable {
         package var owed = 0
     }
 
-    /// - Parameter isDry: only look.
+    /// Puts things in order, or with `isDry` only looks.
     package func run(isDry: Bool) async throws -> Report {
         var report = Report()
         // The directory before the list: whatever has come into it by then is on the list by the time that is read.

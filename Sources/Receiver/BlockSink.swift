@@ -91,7 +91,8 @@ final class BlockSink: BodySink, MultipartTarget {
         case .writing(let writer): try writer.write(bytes)
         case .spooled(let file, let fileName, let count):
             guard count + Int64(bytes.count) <= receiver.largestSpool else {
-                throw Refusal.field("block", "comes before the fields that tell where it belongs, and is too long for that")
+                throw Refusal.field(
+                    "block", "comes before the fields that tell where it belongs, and is too long for that")
             }
             try file.descriptor.write(bytes, at: count)
             block = .spooled(file, fileName: fileName, count: count + Int64(bytes.count))
@@ -200,8 +201,8 @@ struct BlockRequest {
     let token: String
     let crc: CRC32Value?
 
-    /// - Parameter isWhole: whether all fields are there; if not, `nil` is returned where the missing ones may still come.
-    /// - Throws: `Refusal` for what is malformed, missing or senseless.
+    /// Checks the fields. Unless all that will come are there (`isWhole`), `nil` where missing ones may still follow. Throws
+    /// a `Refusal` for what is malformed, missing or senseless.
     init?(fields: [String: String], isWhole: Bool) throws(Refusal) {
         func number(_ name: String) throws(Refusal) -> Int64? {
             guard let text = fields[name] else {
@@ -325,6 +326,7 @@ final class BlockWriter {
     private var wrongLength: Refusal {
         Refusal(
             400, .length,
-            "block \(number) has \(range.upperBound - range.lowerBound) bytes, not \(count)\(file == nil ? "" : " or more")")
+            "block \(number) has \(range.upperBound - range.lowerBound) bytes, not \(count)\(file == nil ? "" : " or more")"
+        )
     }
 }

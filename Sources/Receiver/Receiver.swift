@@ -1,10 +1,10 @@
+import Checksums
 package import Diagnostics
 import FoundationEssentials
 package import HTTPServer
 package import IngestModel
 import Synchronization
 import SystemIO
-import Checksums
 
 /// The server side of the block protocol: `POST` and `DELETE /upload`, finished files under `/received/`.
 package final class Receiver: Sendable {
@@ -83,7 +83,8 @@ final class ReceiverCore: RequestHandler {
         switch (head.method, head.path) {
         case ("POST", Self.uploadPath): beginUpload(head)
         case ("DELETE", Self.uploadPath): .respond(drop(head))
-        case ("GET", _) where head.path.hasPrefix(Self.filesPath), ("HEAD", _) where head.path.hasPrefix(Self.filesPath):
+        case ("GET", _) where head.path.hasPrefix(Self.filesPath),
+            ("HEAD", _) where head.path.hasPrefix(Self.filesPath):
             .respond(file(head))
         case (_, Self.uploadPath):
             .respond(.refusal(Refusal(405, .other, "use POST or DELETE"), allow: "POST, DELETE"))
@@ -210,7 +211,9 @@ final class ReceiverCore: RequestHandler {
         let host = head.headers["host"] ?? ""
         let isSound =
             !host.isEmpty && host.utf8.count <= 255
-            && host.unicodeScalars.allSatisfy { $0.isASCII && ($0.properties.isAlphabetic || "0123456789.-:[]".unicodeScalars.contains($0)) }
+            && host.unicodeScalars.allSatisfy {
+                $0.isASCII && ($0.properties.isAlphabetic || "0123456789.-:[]".unicodeScalars.contains($0))
+            }
         return "http://" + (isSound ? host : "localhost")
     }
 
@@ -248,7 +251,8 @@ final class ReceiverCore: RequestHandler {
 
 extension ServerResponse {
     static func success(_ answer: BlockAnswer) -> ServerResponse {
-        ServerResponse(status: 200, headers: [("Content-Type", "application/json")], body: .bytes(BlockJSON.body(answer)))
+        ServerResponse(
+            status: 200, headers: [("Content-Type", "application/json")], body: .bytes(BlockJSON.body(answer)))
     }
 
     static func refusal(_ refusal: Refusal, allow: String? = nil) -> ServerResponse {

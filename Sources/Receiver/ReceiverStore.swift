@@ -64,7 +64,9 @@ final class ReceiverStore: Sendable {
             try touch(known, now: now)
             return try trustworthy(known)
         }
-        if opening.plan.fileSize > settings.largestFile { throw Refusal(413, .other, "files of this size are not taken") }
+        if opening.plan.fileSize > settings.largestFile {
+            throw Refusal(413, .other, "files of this size are not taken")
+        }
         let free = try FileSystem.open(directory, .directory).freeSpace()
         guard free > opening.plan.fileSize else { throw Refusal(507, .space, "the store has no room for this file") }
         let token = Hex.text(Secret.randomBytes(count: 16))
@@ -73,7 +75,8 @@ final class ReceiverStore: Sendable {
         return try connection.withLock { connection in
             try connection.transaction(.synced) {
                 let count =
-                    try connection.row("SELECT count(*) FROM uploads WHERE finished_name IS NULL") { $0.integer(0) } ?? 0
+                    try connection.row("SELECT count(*) FROM uploads WHERE finished_name IS NULL") { $0.integer(0) }
+                    ?? 0
                 guard count < settings.mostUploads else {
                     try FileSystem.removeIfExists(partPath(of: token))
                     throw Refusal(503, .other, "too many uploads are open", retryAfter: 60)
@@ -195,9 +198,7 @@ final class ReceiverStore: Sendable {
         _ = consume lock
     }
 
-    /// A block is in the file and was right: counts it.
-    ///
-    /// - Parameter file: the upload's file, which the block was written to.
+    /// A block is in the file and was right: counts it. `file` is the upload's file, which the block was written to.
     func accept(
         block number: Int64, crc: CRC32Value, of record: UploadRecord, in file: SharedDescriptor, now: Date
     ) throws -> UploadRecord {
@@ -303,7 +304,8 @@ final class ReceiverStore: Sendable {
     private func isTaken(_ name: FileName) throws -> Bool {
         if try FileSystem.statusIfExists(of: directory.appending(name), following: false) != nil { return true }
         return try connection.withLock { connection in
-            try connection.row("SELECT 1 FROM uploads WHERE finished_name = ?", [.blob(name.bytes)]) { _ in true } ?? false
+            try connection.row("SELECT 1 FROM uploads WHERE finished_name = ?", [.blob(name.bytes)]) { _ in true }
+                ?? false
         }
     }
 

@@ -12,6 +12,7 @@ enum StoredName {
     ///   - suffix: the extension the client declared, used where the name has none.
     ///   - random: put before the extension, for stores whose names must not be guessed; empty for none.
     ///   - ordinal: 1 for the first of this name; from 2 on `-2`, `-3` … stands before the extension.
+    /// - Returns: a name of at most 200 bytes.
     static func make(fileName: String, suffix: String, random: String, ordinal: Int) -> FileName {
         let last = fileName.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? ""
         var cleaned = clean(last)

@@ -29,6 +29,7 @@ package final class Connection {
     ///   - path: a path in the file system's bytes.
     ///   - journal: the journal mode; changes the file's mode if it differs.
     ///   - patience: milliseconds to wait for other connections' locks.
+    /// - Throws: `SQLiteError`, also for a file that is no database.
     package init(path: [UInt8], journal: Journal, patience: Int32 = 10_000) throws(SQLiteError) {
         var opened: OpaquePointer?
         let terminated = path.map { CChar(bitPattern: $0) } + [0]

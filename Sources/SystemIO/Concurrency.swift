@@ -34,7 +34,7 @@ package final class StopFlag: Sendable {
 /// Runs blocking work on a thread of its own, never on Swift's cooperative pool, which has as many threads as there are
 /// cores.
 ///
-/// - Parameter work: gets a flag that is set when the task is cancelled; it looks at it now and then and stops.
+/// The work gets a flag that is set when the task is cancelled; it looks at it now and then and stops.
 package func offPool<Result: Sendable>(
     _ work: @escaping @Sendable (_ stop: StopFlag) throws -> Result
 ) async throws -> Result {
@@ -59,7 +59,7 @@ private let blockingQueue = DispatchQueue(label: "blocking work", attributes: .c
 package final class SignalWatch: @unchecked Sendable {
     private let sources: [any DispatchSourceSignal]
 
-    /// - Parameter handler: called on a thread of its own with the signal's number, once each time one arrives.
+    /// The handler is called on a thread of its own with the signal's number, once each time one arrives.
     package init(_ signals: [CInt], handler: @escaping @Sendable (CInt) -> Void) {
         let queue = DispatchQueue(label: "signals")
         sources = signals.map { number in
@@ -86,11 +86,13 @@ package enum Thread {
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         defer { pthread_attr_destroy(&attributes) }
         var thread = pthread_t()
-        let result = pthread_create(&thread, &attributes, { argument in
-            guard let argument else { return nil }
-            Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run()
-            return nil
-        }, box.toOpaque())
+        let result = pthread_create(
+            &thread, &attributes,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run()
+                return nil
+            }, box.toOpaque())
         // Without threads the program cannot do anything it promises.
         precondition(result == 0, "the system gives no thread (\(result))")
     }

@@ -21,6 +21,8 @@ extension FileDescriptor {
     /// plainly.
     ///
     /// - Parameters:
+    ///   - source: the file to copy from, at any position.
+    ///   - size: how many bytes to copy.
     ///   - progress: told the bytes copied so far, now and then; throws to stop.
     ///   - passing: sees the bytes in order if they pass through this process (`plain`), and only then.
     /// - Throws: `SystemError`, or what `progress` throws. A source that ends early gives fewer bytes, without an error:

@@ -98,7 +98,9 @@ package struct FileDescriptor: ~Copyable, Sendable {
             var written = 0
             while written < buffer.count {
                 written += try retrying("write", path) {
-                    pwrite(number, buffer.baseAddress.map { $0 + written }, buffer.count - written, off_t(offset) + written)
+                    pwrite(
+                        number, buffer.baseAddress.map { $0 + written }, buffer.count - written, off_t(offset) + written
+                    )
                 }
             }
         }

@@ -15,7 +15,7 @@ package enum FileSystem {
         case directory
     }
 
-    /// - Parameter following: whether a symbolic link as the last component is followed.
+    /// Opens or makes a file. `following` says whether a symbolic link as the last component is followed.
     package static func open(
         _ path: FilePath, _ access: Access, following: Bool = true
     ) throws(SystemError) -> FileDescriptor {
@@ -46,7 +46,7 @@ package enum FileSystem {
         if try statusIfExists(of: path) != nil { return }
         do {
             _ = try open(path, .creating)
-        } catch where error.alreadyExists {
+        } catch  where error.alreadyExists {
             return
         }
     }
@@ -65,7 +65,7 @@ package enum FileSystem {
     ) throws(SystemError) -> FileStatus? {
         do {
             return try status(of: path, following: following)
-        } catch where error.isNotFound {
+        } catch  where error.isNotFound {
             return nil
         }
     }
@@ -102,7 +102,7 @@ package enum FileSystem {
         do {
             try remove(path)
             return true
-        } catch where error.isNotFound {
+        } catch  where error.isNotFound {
             return false
         }
     }

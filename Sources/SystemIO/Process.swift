@@ -1,5 +1,5 @@
-import Glibc
 import CLinux
+import Glibc
 package import IngestModel
 
 /// Facts about this process.
@@ -69,6 +69,7 @@ package final class ChildProcess: Sendable {
     ///   - program: the file to run.
     ///   - arguments: what stands behind the program's name.
     ///   - variables: the child's whole environment.
+    /// - Throws: `SystemError` where there are no pipes, or the program cannot be started.
     package init(
         _ program: FilePath, arguments: [String], variables: [String: String]
     ) throws(SystemError) {
@@ -81,7 +82,8 @@ package final class ChildProcess: Sendable {
         let result = Self.withCStrings(words) { words in
             Self.withCStrings(settings) { settings in
                 program.withCString {
-                    linux_spawn(&pid, $0, words, settings, inputPipe.reading.number, outputPipe.writing.number, null.number)
+                    linux_spawn(
+                        &pid, $0, words, settings, inputPipe.reading.number, outputPipe.writing.number, null.number)
                 }
             }
         }

@@ -20,7 +20,9 @@ struct CopyMaker {
         for loss in plan.losses { emit(.loss(loss)) }
         var metadata = Tags.kept(fromFile: input.metadata)
         // Written by the muxer into a track of its own.
-        if let timecode = plan.video?.stream.metadata["timecode"] ?? timecode(in: input) { metadata["timecode"] = timecode }
+        if let timecode = plan.video?.stream.metadata["timecode"] ?? timecode(in: input) {
+            metadata["timecode"] = timecode
+        }
         let lanes = lanes(for: plan)
         for lane in lanes { lane.start() }
         let ticker = ProgressTicker(leader: lanes[0].shared, emit: emit)

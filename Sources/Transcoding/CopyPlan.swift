@@ -20,8 +20,8 @@ struct CopyPlan {
 
     static let container = "mp4"
 
-    /// - Parameter settings: `nil` changes the container only.
-    /// - Throws: a fault if nothing of the recording can be kept.
+    /// Plans the copy; `settings` of `nil` changes the container only. Throws a fault if nothing of the recording can be
+    /// kept.
     static func make(for input: InputFile, settings: CompressSettings?) throws(Fault) -> CopyPlan {
         var losses: [Loss] = []
         let best = input.bestStream(.video)
@@ -52,7 +52,8 @@ struct CopyPlan {
             }
         }
         if input.chapterCount > 0 {
-            losses.append(Loss(what: "\(input.chapterCount) chapter marks", reason: "chapters are not carried over yet"))
+            losses.append(
+                Loss(what: "\(input.chapterCount) chapter marks", reason: "chapters are not carried over yet"))
         }
         if let pixels = video?.0.pixelFormat, pixels.hasAlpha, settings != nil {
             losses.append(Loss(what: "transparency", reason: "the codec of the copy has no alpha"))
@@ -60,7 +61,8 @@ struct CopyPlan {
         guard video != nil || !audio.isEmpty else {
             throw Fault(
                 .nothingToEncode,
-                "there is no picture and no sound in it that can be decoded; without --compress it is uploaded as it is")
+                "there is no picture and no sound in it that can be decoded; without --compress it is uploaded as it is"
+            )
         }
         return CopyPlan(video: video, audio: audio, losses: losses)
     }
@@ -95,7 +97,9 @@ struct CopyPlan {
             default: 64_000 * stream.channels
             }
         // The rates that AAC knows (ISO/IEC 14496-3, table 1.18).
-        let rates = [7350, 8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000]
+        let rates = [
+            7350, 8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 64_000, 88_200, 96_000,
+        ]
         return .encode(bitRate: bitRate, sampleRate: rates.contains(stream.sampleRate) ? stream.sampleRate : 48_000)
     }
 

@@ -29,6 +29,7 @@ struct EncoderChoice: Equatable {
     ///   - shortSide: of the picture that is encoded, in pixels; portrait 1080 × 1920 counts as 1080.
     ///   - framesPerSecond: on average.
     ///   - needsTenBits: the source has more than 8 bits, or a high dynamic range, which 8 bits would destroy.
+    /// - Returns: the row of the table.
     static func choose(
         _ settings: CompressSettings, shortSide: Int, framesPerSecond: Double, needsTenBits: Bool
     ) -> EncoderChoice {

@@ -11,8 +11,8 @@ struct PictureGeometry: Equatable {
     var height: Int { scaledHeight + scaledHeight % 2 }
     var isPadded: Bool { width != scaledWidth || height != scaledHeight }
 
-    /// - Parameter longestShortSide: a limit for the shorter side, which is the displayed height of an upright
-    ///   landscape picture and the displayed width of a portrait one, however the matrix turns it. Never enlarges.
+    /// `longestShortSide` limits the shorter side, which is the displayed height of an upright landscape picture and the
+    /// displayed width of a portrait one, however the matrix turns it. Never enlarges.
     init(width: Int, height: Int, longestShortSide: Int?) {
         let shortSide = min(width, height)
         guard let limit = longestShortSide, limit < shortSide else {

@@ -8,7 +8,7 @@ enum Probe {
         let plan: CopyPlan?
         do {
             plan = try CopyPlan.make(for: input, settings: settings)
-        } catch where error.code == .nothingToEncode {
+        } catch  where error.code == .nothingToEncode {
             plan = nil
         }
         let kept = Tags.kept(fromFile: input.metadata)

@@ -6,8 +6,10 @@ enum Source {
     /// The demuxers of what recording devices and programs write. Playlists, image sequences and other formats that lead
     /// to further files are not among them.
     static let formats = [
-        "mov", "matroska", "mpegts", "mpeg", "avi", "flv", "mxf", "asf", "ogg", "wav", "w64", "aiff", "caf", "flac", "mp3",
-        "aac", "ac3", "eac3", "amr", "dts", "dv", "gxf", "nut", "rm", "ivf", "h261", "h263", "h264", "hevc", "m4v", "mjpeg",
+        "mov", "matroska", "mpegts", "mpeg", "avi", "flv", "mxf", "asf", "ogg", "wav", "w64", "aiff", "caf", "flac",
+        "mp3",
+        "aac", "ac3", "eac3", "amr", "dts", "dv", "gxf", "nut", "rm", "ivf", "h261", "h263", "h264", "hevc", "m4v",
+        "mjpeg",
         "mpegvideo", "obu", "av1", "au", "vc1", "tta", "wv", "ape",
     ]
 
@@ -51,7 +53,9 @@ enum Source {
 
     /// Formats whose time stamps count from a moment of their own, so that only their differences mean something.
     static func hasArbitraryStart(_ input: InputFile) -> Bool {
-        ["mpegts", "mpeg", "gxf", "dv", "asf", "rm", "ogg"].contains { input.formatName.split(separator: ",").contains($0[...]) }
+        ["mpegts", "mpeg", "gxf", "dv", "asf", "rm", "ogg"].contains {
+            input.formatName.split(separator: ",").contains($0[...])
+        }
     }
 
     /// What is subtracted from every time stamp, in seconds as a fraction of a million.

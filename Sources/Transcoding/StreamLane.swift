@@ -111,7 +111,11 @@ final class PacketCopying: TrackWriter {
         if let lastDecoding, decoding <= lastDecoding { decoding = lastDecoding + 1 }
         lastDecoding = decoding
         packet.decoding = decoding
-        if let time = packet.presentation { packet.presentation = max(time, decoding) } else { packet.presentation = decoding }
+        if let time = packet.presentation {
+            packet.presentation = max(time, decoding)
+        } else {
+            packet.presentation = decoding
+        }
         let time = packet.presentation ?? decoding
         end = max(end, time + packet.duration)
         lastTime = max(lastTime, time)
@@ -142,10 +146,7 @@ final class PacketCopying: TrackWriter {
 
 /// Decoding sound, and counting what comes of it.
 enum SoundDecoding {
-    /// Decodes a packet, or with `nil` what is left.
-    ///
-    /// - Parameter take: takes the samples; `false` ends it.
-    /// - Returns: `false` if `take` wanted no more.
+    /// Decodes a packet, or with `nil` what is left, and hands the samples to `take`. `false` if that wants no more.
     @discardableResult
     static func decode(
         _ packet: Packet?, with decoder: Decoder, slot: Int, _ reader: PacketReader, _ take: (Frame) throws -> Bool
@@ -246,7 +247,9 @@ final class SoundEncoding: TrackWriter {
         if let old = graph, old.format != format {
             try old.graph.send(nil)
             guard try drain(old.graph) else { return false }
-            next = next.map { Rational(1, Int32(format.sampleRate)).rescale($0, from: Rational(1, Int32(old.format.sampleRate))) }
+            next = next.map {
+                Rational(1, Int32(format.sampleRate)).rescale($0, from: Rational(1, Int32(old.format.sampleRate)))
+            }
             graph = nil
         }
         let graph = try graph?.graph ?? makeGraph(for: format)

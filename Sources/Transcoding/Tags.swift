@@ -2,7 +2,8 @@
 enum Tags {
     /// Tags that describe the old container rather than the recording.
     private static let containersOwn: Set<String> = [
-        "major_brand", "minor_version", "compatible_brands", "encoder", "vendor_id", "duration", "bps", "number_of_frames",
+        "major_brand", "minor_version", "compatible_brands", "encoder", "vendor_id", "duration", "bps",
+        "number_of_frames",
         "number_of_bytes", "rotate",
     ]
 
@@ -18,7 +19,9 @@ enum Tags {
     static func kept(fromStream metadata: [String: String]) -> [String: String] {
         var kept = metadata.filter { !isContainersOwn($0.key) }
         // Handler names come with control bytes in front from some cameras.
-        if let name = kept["handler_name"] { kept["handler_name"] = String(name.drop { $0.asciiValue.map { $0 < 0x20 } ?? false }) }
+        if let name = kept["handler_name"] {
+            kept["handler_name"] = String(name.drop { $0.asciiValue.map { $0 < 0x20 } ?? false })
+        }
         return kept
     }
 

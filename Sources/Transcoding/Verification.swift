@@ -11,9 +11,7 @@ struct Verification {
     /// How much longer or shorter a stream may be, in seconds: half of what a person could hear or see as off.
     private static let tolerance = 0.05
 
-    /// - Parameters:
-    ///   - tallies: of the streams that were written, in the output's order.
-    ///   - frames: pictures or packets that each must have.
+    /// - Parameter tallies: of the streams that were written, in the output's order.
     /// - Throws: a fault `verification` with what is wrong.
     func check(against tallies: [StreamTally]) throws(Fault) {
         do {
@@ -72,7 +70,8 @@ struct Verification {
         }
         for (slot, tally) in tallies.enumerated() {
             if counts[slot] != tally.written {
-                throw wrong("its \(tally.kind.rawValue) has \(counts[slot]) packets where \(tally.written) were written")
+                throw wrong(
+                    "its \(tally.kind.rawValue) has \(counts[slot]) packets where \(tally.written) were written")
             }
             try compare(lastTimes[slot], tally.lastTime, "the last packet of its \(tally.kind.rawValue) is")
             let stream = streams[slot]

@@ -121,7 +121,8 @@ final class VideoLane: Lane {
             while let picture = pictures.pop() {
                 guard try encoding.take(picture.frame, time: picture.time, duration: picture.duration) else { return }
             }
-            var tally = try (decoded.withLock { $0 } ?? .failure(Fault(.encoderFailed, "the decoder ended early"))).get()
+            var tally = try (decoded.withLock { $0 } ?? .failure(Fault(.encoderFailed, "the decoder ended early")))
+                .get()
             guard try encoding.finish() else { return }
             encoding.report(into: &tally)
             if tally.written == 0 {
@@ -148,7 +149,7 @@ final class PictureClock {
     private var lastEnd: Int64 = 0
     private var lastKept: Int64?
 
-    /// - Parameter most: the most frames a second to keep; `nil` keeps all.
+    /// `most` is the most frames a second to keep; `nil` keeps all.
     init(_ stream: InputStream, most: Int?) {
         let rate = CopyPlan.frameRate(of: stream)
         usualDuration = max(1, stream.timeBase.rescale(1, from: Rational(rate.denominator, rate.numerator)))

@@ -176,7 +176,9 @@ package actor UploadList {
         while true {
             let name = CachedName.make(
                 seconds: seconds, original: original, newExtension: preparation.newExtension, ordinal: ordinal)
-            if try !isKnown(name), !taken.contains(name), !taken.contains(name.appending(CachedName.partSuffix)) { return name }
+            if try !isKnown(name), !taken.contains(name), !taken.contains(name.appending(CachedName.partSuffix)) {
+                return name
+            }
             ordinal += 1
         }
     }
@@ -217,7 +219,8 @@ package actor UploadList {
     }
 
     /// Up to `limit` items with ids above `after`, in the order of their ids.
-    package func items(after: ItemID, limit: Int, finishedToo: Bool) throws -> [(item: Item, progress: StageProgress?)] {
+    package func items(after: ItemID, limit: Int, finishedToo: Bool) throws -> [(item: Item, progress: StageProgress?)]
+    {
         let condition = finishedToo ? "" : "AND state NOT IN ('done', 'cancelled')"
         return try guarded {
             try connection.rows(
@@ -459,7 +462,8 @@ package actor UploadList {
 
     // MARK: - Errors
 
-    private func transaction<Result>(_ durability: Connection.Durability, _ body: () throws -> Result) throws -> Result {
+    private func transaction<Result>(_ durability: Connection.Durability, _ body: () throws -> Result) throws -> Result
+    {
         try guarded { try connection.transaction(durability, body) }
     }
 

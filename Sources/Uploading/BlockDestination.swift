@@ -115,7 +115,8 @@ package struct BlockDestination: Destination {
             guard response.status == 307 || response.status == 308 else {
                 if (200..<300).contains(response.status), response.bytesSent < http.body.count {
                     throw Fault(
-                        .invalidAnswer, "the destination answered before it had the whole block", retry: .later(after: nil))
+                        .invalidAnswer, "the destination answered before it had the whole block",
+                        retry: .later(after: nil))
                 }
                 return BlockUpload.Response(
                     status: response.status, body: response.body,
@@ -146,7 +147,8 @@ package struct BlockDestination: Destination {
             throw Fault(.redirected, "the destination redirects to nowhere that can be followed")
         }
         guard base.origin.scheme == "http" || url.origin.scheme == "https" else {
-            throw Fault(.redirected, "the destination redirects from https to http, which would give the recording away")
+            throw Fault(
+                .redirected, "the destination redirects from https to http, which would give the recording away")
         }
         return url
     }

@@ -27,7 +27,8 @@ package struct Credentials: Sendable {
             guard try file.status().permissions & 0o077 == 0 else {
                 throw Fault(
                     .credentials,
-                    "the token file \(path.text) can be read by others; make it private (chmod 600), then: ingest retry")
+                    "the token file \(path.text) can be read by others; make it private (chmod 600), then: ingest retry"
+                )
             }
             bytes = try file.read(at: 0, count: 4097)
         } catch let fault as Fault {

@@ -9,12 +9,13 @@ package import SystemIO
 /// A destination remembers nothing by itself. Everything it must know again after a sudden end it hands to the ledger
 /// before it acts on it, and gets back as `remote` the next time.
 package protocol Destination: Sendable {
-    /// Sends the copy and returns a receipt that has been held against it.
+    /// Sends the copy; the receipt that comes back has been held against it.
     ///
     /// - Parameters:
     ///   - source: the sealed copy.
     ///   - remote: what the ledger holds, `nil` for nothing. Of another seal it is of no use and is given up.
     ///   - ledger: where each step is written down before and after it is taken.
+    /// - Returns: the receipt.
     /// - Throws: `Fault`, whose `retry` says whether calling again later makes sense; `CancellationError`; what the ledger
     ///   throws.
     func upload(_ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger) async throws -> Receipt
@@ -35,9 +36,7 @@ package enum Abandonment: Hashable, Sendable {
 
 /// Where a destination writes its steps down. Each call returns when the step is stored.
 package protocol UploadLedger: Sendable {
-    /// The upload is about to be begun, or has moved on.
-    ///
-    /// - Parameter progressed: more is acknowledged than ever before.
+    /// The upload is about to be begun, or has moved on; `progressed` if more is acknowledged than ever before.
     func save(_ remote: RemoteState, progressed: Bool) async throws
 
     /// What `save` stored last is of no use: it becomes a debt, and `replacement` takes its place.

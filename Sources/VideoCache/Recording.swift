@@ -3,7 +3,7 @@ package import IngestModel
 package import SystemIO
 
 /// A recording, opened to be read. It is never written.
-package struct Recording: ~Copyable {
+package struct Recording: ~Copyable, Sendable {
     package let path: FilePath
     package let file: FileDescriptor
     private let opened: FileStatus

@@ -34,7 +34,7 @@ package struct VideoCache: Sendable {
                 # What it is for: https://bford.info/cachedir/
 
                 """)
-        } catch where error.alreadyExists {
+        } catch  where error.alreadyExists {
             return
         }
     }
@@ -94,8 +94,11 @@ package struct VideoCache: Sendable {
     /// Copies the recording byte for byte into the unfinished copy `name`, and proves that it did not change meanwhile.
     ///
     /// - Parameters:
-    ///   - progress: told the bytes copied so far.
+    ///   - recording: what to copy.
+    ///   - part: the unfinished copy, empty.
     ///   - stop: ends it with `CancellationError`.
+    ///   - progress: told the bytes copied so far.
+    /// - Throws: `Fault` (no room, changed meanwhile, unusable cache) or `CancellationError`.
     /// - Returns: the digest, where the bytes passed through this process.
     package func copy(
         _ recording: borrowing Recording, into part: borrowing FileDescriptor, stop: StopFlag,
@@ -230,7 +233,8 @@ package struct VideoCache: Sendable {
     package static func fault(_ error: SystemError) -> Fault {
         if error.isOutOfSpace {
             return Fault(
-                .diskFull, "the disk of the cache (\(error.path?.parent.text ?? "?")) is full; make room, then: ingest run",
+                .diskFull,
+                "the disk of the cache (\(error.path?.parent.text ?? "?")) is full; make room, then: ingest run",
                 retry: .later(after: 30))
         }
         if error.isNotFound {
