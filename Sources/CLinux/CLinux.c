@@ -7,9 +7,11 @@
 #include <linux/ioprio.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -148,4 +150,33 @@ int64_t linux_find(const void *bytes, uint64_t length, const void *pattern, uint
     if (length == 0) return -1;
     const char *found = memmem(bytes, length, pattern, pattern_length);
     return found == NULL ? -1 : found - (const char *)bytes;
+}
+
+struct thread_start {
+    void (*run)(void *);
+    void *context;
+};
+
+static void *start_thread(void *argument) {
+    struct thread_start start = *(struct thread_start *)argument;
+    free(argument);
+    start.run(start.context);
+    return NULL;
+}
+
+int linux_start_thread(void (*run)(void *), void *context) {
+    struct thread_start *start = malloc(sizeof *start);
+    if (start == NULL) return ENOMEM;
+    start->run = run;
+    start->context = context;
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error == 0) {
+        error = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        pthread_t thread;
+        if (error == 0) error = pthread_create(&thread, &attributes, start_thread, start);
+        pthread_attr_destroy(&attributes);
+    }
+    if (error != 0) free(start);
+    return error;
 }

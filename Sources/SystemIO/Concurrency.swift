@@ -1,3 +1,4 @@
+import CLinux
 import Dispatch
 import Glibc
 import Synchronization
@@ -81,18 +82,7 @@ package enum Thread {
     /// Runs the work on a new thread that belongs to nobody.
     package static func detach(_ work: @escaping @Sendable () -> Void) {
         let box = Unmanaged.passRetained(Work(work))
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-        defer { pthread_attr_destroy(&attributes) }
-        var thread = pthread_t()
-        let result = pthread_create(
-            &thread, &attributes,
-            { argument in
-                guard let argument else { return nil }
-                Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, box.toOpaque())
+        let result = linux_start_thread({ Unmanaged<Work>.fromOpaque($0).takeRetainedValue().run() }, box.toOpaque())
         // Without threads the program cannot do anything it promises.
         precondition(result == 0, "the system gives no thread (\(result))")
     }

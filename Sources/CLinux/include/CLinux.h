@@ -54,6 +54,9 @@ int linux_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 /// TCP_USER_TIMEOUT and keep-alive probes (tcp(7)): a peer that does not acknowledge for so long is gone.
 int linux_set_tcp_timeouts(int socket, unsigned int user_timeout_milliseconds, int keepalive_seconds);
 
+/// Runs a function on a new, detached thread (pthread_create(3)): 0, or an error number.
+int linux_start_thread(void (*_Nonnull run)(void *_Nonnull), void *_Nonnull context);
+
 /// memmem(3): the offset of the pattern in the bytes, or -1.
 int64_t linux_find(const void *_Nullable bytes, uint64_t length, const void *_Nonnull pattern, uint64_t pattern_length);
 
