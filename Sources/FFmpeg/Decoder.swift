@@ -54,10 +54,8 @@ package final class Decoder {
     package func send(_ packet: Packet?) throws(FFmpegError) -> Sent {
         let result = avcodec_send_packet(context, packet?.pointer)
         if result == ingest_ff_again() { return .full }
-        if result == ingest_ff_invalid_data() { return .damaged }
         if packet == nil, result == ingest_ff_end() { return .taken }
-        try check(result, "decode")
-        return .taken
+        return try isDamage(result) ? .damaged : .taken
     }
 
     package func receive() throws(FFmpegError) -> Received<Frame> {
@@ -65,8 +63,12 @@ package final class Decoder {
         let result = avcodec_receive_frame(context, frame.pointer)
         if result == ingest_ff_again() { return .needsInput }
         if result == ingest_ff_end() { return .finished }
-        if result == ingest_ff_invalid_data() { return .damaged }
-        try check(result, "decode")
-        return .output(frame)
+        return try isDamage(result) ? .damaged : .output(frame)
+    }
+
+    /// Decoders call what they cannot make sense of by many codes; only a lack of memory is not the recording's fault.
+    private func isDamage(_ result: Int32) throws(FFmpegError) -> Bool {
+        if result == ingest_ff_out_of_memory() { throw FFmpegError("decode", code: result) }
+        return result < 0
     }
 }

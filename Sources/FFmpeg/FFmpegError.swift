@@ -14,8 +14,6 @@ package struct FFmpegError: Error, Hashable, Sendable, CustomStringConvertible {
         detail = FFmpegLog.lastError()
     }
 
-    package var isInvalidData: Bool { code == ingest_ff_invalid_data() }
-
     /// The `errno` behind it, where the system refused something.
     package var errorNumber: Int32? {
         let number = ingest_ff_errno(code)

@@ -1,5 +1,6 @@
 import FFmpeg
 import IngestModel
+import SystemIO
 
 /// Opening recordings, and what it means for the item when that fails.
 enum Source {
@@ -18,12 +19,17 @@ enum Source {
         do {
             return try InputFile(path: path.bytes, formats: formats)
         } catch {
-            throw fault(opening: error)
+            throw fault(opening: error, of: path)
         }
     }
 
-    private static func fault(opening error: FFmpegError) -> Fault {
-        if FFmpegLog.mentions("moov atom not found") {
+    private static func fault(opening error: FFmpegError, of path: FilePath) -> Fault {
+        let head = head(of: path)
+        if head.isEmpty {
+            return Fault(.notMedia, "it is empty (0 bytes); did the recorder write anything?")
+        }
+        // The extension alone makes libavformat look for a moov in whatever it is.
+        if FFmpegLog.mentions("moov atom not found"), beginsLikeMP4(head) {
             return Fault(
                 .notFinalised,
                 "the recording was not finalised (no moov atom); it is left untouched. Let the recorder finish, or repair "
@@ -37,6 +43,19 @@ enum Source {
         return Fault(
             .notMedia,
             "it is not a recording that can be read; without --compress it is uploaded as it is")
+    }
+
+    private static func head(of path: FilePath) -> [UInt8] {
+        guard let file = try? FileSystem.open(path, .reading) else { return [0] }
+        return (try? file.read(at: 0, count: 12)) ?? [0]
+    }
+
+    /// Whether the first box is one that files of the ISO base media format or QuickTime begin with.
+    private static func beginsLikeMP4(_ head: [UInt8]) -> Bool {
+        let first: Set<String> = [
+            "ftyp", "styp", "moov", "moof", "mdat", "free", "skip", "wide", "pnot", "uuid", "sidx",
+        ]
+        return head.count >= 8 && first.contains(String(decoding: head[4..<8], as: UTF8.self))
     }
 
     /// What a failure while reading or encoding means.

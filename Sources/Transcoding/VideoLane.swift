@@ -123,7 +123,7 @@ final class VideoLane: Lane {
             }
             var tally = try (decoded.withLock { $0 } ?? .failure(Fault(.encoderFailed, "the decoder ended early")))
                 .get()
-            guard try encoding.finish() else { return }
+            guard try encoding.finish(declared: tally.declared) else { return }
             encoding.report(into: &tally)
             if tally.written == 0 {
                 throw Fault(
@@ -180,6 +180,7 @@ final class PictureEncoding {
     private var durations: [Int64: Int64] = [:]
     private var written: Int64 = 0
     private var end: Int64 = 0
+    private var firstTime: Int64?
     private var lastTime: Int64 = 0
     /// The newest packet; kept back because the last one gets other times.
     private var newest: Packet?
@@ -197,6 +198,7 @@ final class PictureEncoding {
     /// `false` if nobody wants more.
     func take(_ frame: Frame, time: Int64, duration: Int64) throws -> Bool {
         durations[time] = duration
+        firstTime = firstTime ?? time
         let format = frame.videoFormat
         if let old = graph, old.format != format {
             // The picture changed in the middle: what is inside goes out, and a new chain makes the same size of it.
@@ -209,13 +211,19 @@ final class PictureEncoding {
         return try drain(graph)
     }
 
-    func finish() throws -> Bool {
+    /// - Parameter declared: seconds that the container declares for the picture; a last picture whose duration had to be
+    ///   guessed does not go beyond them.
+    func finish(declared: Double?) throws -> Bool {
         if let graph {
             try graph.graph.send(nil)
             guard try drain(graph.graph) else { return false }
         }
         guard let encoder else { return true }
         guard try encode(nil, with: encoder) else { return false }
+        if let declared, let firstTime {
+            let declaredEnd = firstTime + timeBase.rescale(Int64(declared * 1_000_000), from: Source.microseconds)
+            end = max(lastTime + 1, min(end, declaredEnd))
+        }
         return handOver(nil)
     }
 
