@@ -76,5 +76,23 @@ let package = Package(
         .executableTarget(name: "ingest", dependencies: ["IngestCommands", "SystemIO"], swiftSettings: safe),
         .executableTarget(
             name: "ingest-media", dependencies: ["IngestModel", "SystemIO", "Transcoding"], swiftSettings: safe),
+
+        // Tests.
+        .target(
+            name: "IngestTestSupport", dependencies: ["IngestModel"], path: "Tests/Support",
+            exclude: ["block_server.py"], swiftSettings: common),
+        .testTarget(name: "IngestModelTests", dependencies: ["IngestModel"], swiftSettings: common),
+        .testTarget(
+            name: "SystemIOTests", dependencies: ["IngestModel", "IngestTestSupport", "SystemIO"],
+            swiftSettings: common),
+        .testTarget(
+            name: "ChecksumsTests", dependencies: ["Checksums", "IngestModel", "IngestTestSupport", "SystemIO"],
+            swiftSettings: common),
+        .testTarget(
+            name: "SQLiteTests", dependencies: ["IngestModel", "IngestTestSupport", "SQLite"], swiftSettings: common),
+        .testTarget(
+            name: "HTTPTests",
+            dependencies: ["HTTPClient", "HTTPServer", "IngestModel", "IngestTestSupport", "SystemIO"],
+            swiftSettings: common),
     ]
 )

@@ -1,0 +1,56 @@
+import Foundation
+import IngestModel
+
+/// A home of a test's own, and the built program run in it.
+package final class TestHome: Sendable {
+    package let directory: TemporaryDirectory
+
+    package init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    package var path: String { directory.path.text }
+    package var cachePath: String { path + "/.cache/Video" }
+    package var receivedPath: String { path + "/.local/share/ingest/received" }
+
+    package var environment: [String: String] {
+        var environment = ["HOME": path, "NO_COLOR": "1", "LANG": "C.UTF-8"]
+        environment["PATH"] = ProcessInfo.processInfo.environment["PATH"]
+        return environment
+    }
+
+    package func start(_ arguments: [String], _ more: [String: String] = [:]) throws -> RunningProgram {
+        try RunningProgram(
+            TestPlace.programs + "/ingest", arguments, environment: environment.merging(more) { $1 }, directory: path)
+    }
+
+    package func run(
+        _ arguments: [String], _ more: [String: String] = [:], seconds: Double = 60
+    ) async throws -> RunningProgram.Outcome {
+        try await start(arguments, more).wait(seconds: seconds)
+    }
+
+    /// Names in the cache but for its tag.
+    package var cached: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: cachePath)) ?? []).filter { $0 != "CACHEDIR.TAG" }.sorted()
+    }
+
+    /// What the built-in receiver has received.
+    package var received: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: receivedPath)) ?? []).filter { $0 != ".ingest" }.sorted()
+    }
+
+    /// The list as `list --all --json` tells it.
+    package func items() async throws -> [[String: Any]] {
+        let outcome = try await run(["list", "--all", "--json"])
+        guard outcome.status == 0,
+            let items = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [[String: Any]]
+        else { throw TestFailure("list --json: \(outcome.status) \(outcome.output) \(outcome.errors)") }
+        return items
+    }
+
+    package func state(of id: Int) async throws -> String {
+        for item in try await items() where item["id"] as? Int == id { return item["state"] as? String ?? "" }
+        return "gone"
+    }
+}

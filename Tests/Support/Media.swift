@@ -1,0 +1,92 @@
+import Foundation
+package import IngestModel
+
+/// What ffprobe, an independent judge, says of a file.
+package struct Probed: Decodable, Sendable {
+    package struct Stream: Decodable, Sendable {
+        package struct SideData: Decodable, Sendable {
+            package var rotation: Double?
+        }
+
+        package var codec_type: String?
+        package var codec_name: String?
+        package var width: Int?
+        package var height: Int?
+        package var pix_fmt: String?
+        package var start_time: String?
+        package var duration: String?
+        package var nb_read_frames: String?
+        package var color_range: String?
+        package var color_primaries: String?
+        package var color_transfer: String?
+        package var color_space: String?
+        package var sample_rate: String?
+        package var channels: Int?
+        package var tags: [String: String]?
+        package var side_data_list: [SideData]?
+
+        package var start: Double { Double(start_time ?? "") ?? 0 }
+        package var length: Double { Double(duration ?? "") ?? 0 }
+        package var frames: Int { Int(nb_read_frames ?? "") ?? 0 }
+        package var rotation: Double { side_data_list?.compactMap { $0.rotation }.first ?? 0 }
+    }
+
+    package struct Format: Decodable, Sendable {
+        package var format_name: String?
+        package var duration: String?
+        package var start_time: String?
+        package var tags: [String: String]?
+
+        package var length: Double { Double(duration ?? "") ?? 0 }
+    }
+
+    package var streams: [Stream]
+    package var format: Format?
+
+    package var video: [Stream] { streams.filter { $0.codec_type == "video" } }
+    package var audio: [Stream] { streams.filter { $0.codec_type == "audio" } }
+}
+
+package enum Judge {
+    /// Everything ffprobe tells, with frames counted by decoding.
+    package static func probe(_ path: FilePath) async throws -> Probed {
+        let outcome = try await tool(
+            "ffprobe", ["-v", "quiet", "-count_frames", "-show_format", "-show_streams", "-of", "json", path.text])
+        return try JSONDecoder().decode(Probed.self, from: Data(outcome.output.utf8))
+    }
+
+    /// Presentation times of the packets of the first stream of a kind (`v`, `a`), sorted, in seconds.
+    package static func times(_ path: FilePath, _ kind: String) async throws -> [Double] {
+        let outcome = try await tool(
+            "ffprobe",
+            ["-v", "quiet", "-select_streams", "\(kind):0", "-show_entries", "packet=pts_time", "-of", "csv=p=0", path.text])
+        return outcome.output.split(separator: "\n").compactMap { Double($0.prefix { $0 != "," }) }.sorted()
+    }
+
+    /// Mean luma of the first picture, 0 … 255, by ffmpeg's own filters.
+    package static func brightness(_ path: FilePath) async throws -> Double {
+        let outcome = try await tool(
+            "ffmpeg",
+            [
+                "-hide_banner", "-nostdin", "-i", path.text, "-vf", "signalstats,metadata=print:file=-", "-frames:v", "1", "-f",
+                "null", "-",
+            ])
+        for line in outcome.output.split(separator: "\n") where line.contains("YAVG=") {
+            return Double(line.split(separator: "=").last ?? "") ?? -1
+        }
+        throw TestFailure("ffmpeg measures nothing: \(outcome.errors)")
+    }
+
+    package static func tool(_ name: String, _ arguments: [String]) async throws -> RunningProgram.Outcome {
+        try await RunningProgram(
+            "/usr/bin/env", [name] + arguments,
+            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"]
+        ).wait(seconds: 120)
+    }
+
+    /// Makes a recording with ffmpeg.
+    package static func record(_ arguments: [String], to path: FilePath) async throws {
+        let outcome = try await tool("ffmpeg", ["-v", "error", "-nostdin", "-y"] + arguments + [path.text])
+        guard outcome.status == 0 else { throw TestFailure("ffmpeg: \(outcome.errors)") }
+    }
+}
