@@ -94,5 +94,12 @@ let package = Package(
             name: "HTTPTests",
             dependencies: ["HTTPClient", "HTTPServer", "IngestModel", "IngestTestSupport", "SystemIO"],
             swiftSettings: common),
+        .testTarget(
+            name: "ReceiverTests",
+            dependencies: [
+                "Checksums", "Diagnostics", "HTTPClient", "HTTPServer", "IngestModel", "IngestTestSupport", "Receiver",
+                "SQLite", "SystemIO",
+            ],
+            swiftSettings: common),
     ]
 )

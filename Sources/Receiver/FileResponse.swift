@@ -3,7 +3,7 @@ import IngestModel
 import SystemIO
 
 /// A finished file as an answer, whole or in a range (RFC 9110, section 14).
-enum FileResponse {
+package enum FileResponse {
     static func make(_ file: SharedDescriptor, name: String, range: String?) throws(SystemError) -> ServerResponse {
         let size = try file.descriptor.status().size.value
         var headers: [(name: String, value: String)] = [
@@ -25,7 +25,7 @@ enum FileResponse {
         }
     }
 
-    enum Requested: Equatable {
+    package enum Requested: Equatable {
         case whole
         case part(Range<Int64>)
         case unsatisfiable
@@ -33,7 +33,7 @@ enum FileResponse {
 
     /// What a `Range` header asks for. Several ranges, other units and what is malformed get the whole file, as the
     /// standard allows.
-    static func requested(_ header: String?, size: Int64) -> Requested {
+    package static func requested(_ header: String?, size: Int64) -> Requested {
         guard let header, header.lowercased().hasPrefix("bytes=") else { return .whole }
         let specification = header.dropFirst("bytes=".count).filter { $0 != " " }
         let ends = specification.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)

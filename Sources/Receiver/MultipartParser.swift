@@ -1,7 +1,7 @@
 import SystemIO
 
 /// Takes what a `multipart/form-data` body (RFC 7578, RFC 2046) consists of.
-protocol MultipartTarget: AnyObject {
+package protocol MultipartTarget: AnyObject {
     /// A part begins; `fileName` is `nil` for a plain field. Both are hostile until checked.
     func partBegan(name: String, fileName: String?)
     func partContinues(_ bytes: Span<UInt8>)
@@ -9,12 +9,16 @@ protocol MultipartTarget: AnyObject {
 }
 
 /// The body is no `multipart/form-data` of this boundary.
-struct MultipartError: Error, Equatable {
-    let reason: String
+package struct MultipartError: Error, Equatable {
+    package let reason: String
+
+    package init(reason: String) {
+        self.reason = reason
+    }
 }
 
 /// Reads a `multipart/form-data` body piece by piece, however it is cut, keeping no more than a part's head.
-struct MultipartParser {
+package struct MultipartParser {
     private enum State {
         /// In front of a delimiter: in a part's content, or before the first part.
         case content(isPart: Bool)
@@ -32,12 +36,12 @@ struct MultipartParser {
     /// Bytes that could not be judged yet. The first delimiter has no line end before it, so one is lent to it.
     private var held: [UInt8] = Array("\r\n".utf8)
 
-    init(boundary: String) {
+    package init(boundary: String) {
         delimiter = Array("\r\n--\(boundary)".utf8)
     }
 
     /// The boundary that a `Content-Type` names, or `nil` if it is not `multipart/form-data` with a sound one.
-    static func boundary(inContentType text: String) -> String? {
+    package static func boundary(inContentType text: String) -> String? {
         let parts = text.split(separator: ";").map { $0.trimmingSpaces }
         guard parts.first?.lowercased() == "multipart/form-data" else { return nil }
         for part in parts.dropFirst() where part.lowercased().hasPrefix("boundary=") {
@@ -51,12 +55,12 @@ struct MultipartParser {
         return nil
     }
 
-    var isFinished: Bool {
+    package var isFinished: Bool {
         if case .finished = state { true } else { false }
     }
 
     /// Takes the next bytes of the body.
-    mutating func consume(_ piece: Span<UInt8>, _ target: some MultipartTarget) throws(MultipartError) {
+    package mutating func consume(_ piece: Span<UInt8>, _ target: some MultipartTarget) throws(MultipartError) {
         var position = 0
         while position < piece.count {
             switch state {

@@ -1,7 +1,7 @@
-import IngestModel
+package import IngestModel
 
 /// The names of finished files in a receiver's store: safe whatever the client calls them.
-enum StoredName {
+package enum StoredName {
     private static let longest = 200
 
     /// Makes a name out of what the client says: the last component of its file name, without anything that a shell, a
@@ -13,11 +13,11 @@ enum StoredName {
     ///   - random: put before the extension, for stores whose names must not be guessed; empty for none.
     ///   - ordinal: 1 for the first of this name; from 2 on `-2`, `-3` … stands before the extension.
     /// - Returns: a name of at most 200 bytes.
-    static func make(fileName: String, suffix: String, random: String, ordinal: Int) -> FileName {
+    package static func make(fileName: String, suffix: String, random: String, ordinal: Int) -> FileName {
         let last = fileName.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? ""
         var cleaned = clean(last)
         while cleaned.hasPrefix(".") || cleaned.hasPrefix("-") { cleaned.removeFirst() }
-        var ending = clean(suffix).filter { $0 != "." }.lowercased()
+        var ending = suffix.lowercased().filter { $0.isLetter || $0.isNumber }
         var stem = cleaned
         if let dot = cleaned.lastIndex(of: "."), dot != cleaned.startIndex {
             stem = String(cleaned[..<dot])
