@@ -101,5 +101,20 @@ let package = Package(
                 "SQLite", "SystemIO",
             ],
             swiftSettings: common),
+        .testTarget(
+            name: "UploadListTests",
+            dependencies: ["IngestModel", "IngestTestSupport", "SQLite", "SystemIO", "UploadList", "ingest"],
+            swiftSettings: common),
+        .testTarget(
+            name: "VideoCacheTests",
+            dependencies: ["Checksums", "IngestModel", "IngestTestSupport", "SystemIO", "VideoCache"],
+            swiftSettings: common),
+        .testTarget(
+            name: "UploadingTests",
+            dependencies: [
+                "Checksums", "Diagnostics", "HTTPClient", "HTTPServer", "IngestModel", "IngestTestSupport", "Receiver",
+                "SystemIO", "Uploading",
+            ],
+            swiftSettings: common),
     ]
 )
