@@ -116,5 +116,11 @@ let package = Package(
                 "SystemIO", "Uploading",
             ],
             swiftSettings: common),
+        .testTarget(
+            name: "MediaProcessTests", dependencies: ["IngestModel", "IngestTestSupport", "MediaProcess", "ingest", "ingest-media"],
+            swiftSettings: common),
+        .testTarget(
+            name: "TranscodingTests", dependencies: ["IngestModel", "IngestTestSupport", "Transcoding"],
+            swiftSettings: common),
     ]
 )

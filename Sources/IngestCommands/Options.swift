@@ -102,7 +102,7 @@ struct OptionDeclaration: Sendable {
         declare(
             .compressing, [.upload, .probe],
             .value("quality", nil, "N", help: "the encoder's constant rate factor, lower is better") {
-                (options, value) throws(ValueProblem) in options.quality = try Parse.number(value, in: 0...63)
+                (options, value) throws(ValueProblem) in options.quality = try Parse.number(value, in: 1...63)
             }),
         declare(
             .compressing, [.upload, .probe],

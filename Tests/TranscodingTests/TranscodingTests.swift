@@ -1,0 +1,342 @@
+import Foundation
+import IngestModel
+import IngestTestSupport
+import Testing
+import Transcoding
+import Synchronization
+
+/// One copy made by the worker, in this process.
+private struct Making {
+    let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    struct Outcome {
+        let path: FilePath
+        let last: MediaEvent
+        let losses: [Loss]
+
+        func summary() throws -> MediaSummary {
+            guard case .made(let summary) = last else { throw TestFailure("\(last)") }
+            return summary
+        }
+
+        var fault: Fault? {
+            if case .failed(let fault) = last { fault } else { nil }
+        }
+    }
+
+    func make(_ input: FilePath, _ settings: CompressSettings? = CompressSettings(preset: .fast)) async throws -> Outcome {
+        let output = try directory.write([], to: "out-\(UUID().uuidString).part")
+        let events = Mutex<[MediaEvent]>([])
+        let job = MediaJob(input: input, output: output, settings: settings, threads: 2, niceness: nil)
+        await Task.detached {
+            MediaWorker { event in events.withLock { $0.append(event) } }.handle(.prepare(job))
+        }.value
+        let all = events.withLock { $0 }
+        return Outcome(
+            path: output, last: try #require(all.last),
+            losses: all.compactMap { if case .loss(let loss) = $0 { loss } else { nil } })
+    }
+
+    func record(_ name: String, _ arguments: [String]) async throws -> FilePath {
+        let path = try directory.file(name)
+        try await Judge.record(arguments, to: path)
+        return path
+    }
+}
+
+/// What is made of recordings, judged by ffprobe.
+@Suite("Compressing", .timeLimit(.minutes(5)))
+struct TranscodingTests {
+    private let making = try? Making()
+
+    private func setUp() throws -> Making { try #require(making) }
+
+    @Test("an ordinary recording: smaller, every frame, every track, index in front, date and place kept")
+    func ordinary() async throws {
+        let source = try TestPlace.fixture("capture.mov")
+        let made = try await setUp().make(source)
+        let summary = try made.summary()
+        #expect(summary.videoFrames == 150)
+        let probed = try await Judge.probe(made.path)
+        #expect(probed.streams.map { $0.codec_name } == ["h264", "aac"])
+        #expect(probed.video.first?.frames == 150)
+        #expect(abs((probed.format?.length ?? 0) - 5) < 0.05)
+        #expect(probed.format?.tags?["creation_time"] == "2024-03-01T19:03:50.000000Z")
+        #expect(probed.format?.tags?["location"]?.hasPrefix("+48.8577+002.2950") == true)
+        let bytes = try made.path.contents()
+        #expect(bytes.count < (try source.contents().count))
+        let text = String(decoding: bytes.prefix(100_000), as: Unicode.ASCII.self)
+        let moov = try #require(text.range(of: "moov")?.lowerBound)
+        #expect(text.range(of: "mdat").map { moov < $0.lowerBound } ?? true)
+    }
+
+    @Test("irregular times stay exactly what they are, no picture more or less")
+    func irregular() async throws {
+        let source = try TestPlace.fixture("irregular.mkv")
+        let made = try await setUp().make(source)
+        let before = try await Judge.times(source, "v")
+        let after = try await Judge.times(made.path, "v")
+        #expect(before == [0, 0.007, 0.04, 0.073, 0.106, 0.14, 0.5, 0.517, 0.533, 1.2, 1.233, 1.999])
+        #expect(after.count == 12)
+        for (left, right) in zip(before, after) { #expect(abs(left - right) < 0.0005) }
+        #expect(abs((try await Judge.probe(made.path).format?.length ?? 0) - 2) < 0.05)
+    }
+
+    @Test("held upright it stays so: the matrix once, the picture not turned besides")
+    func upright() async throws {
+        let source = try TestPlace.fixture("upright.mov")
+        let made = try await setUp().make(source)
+        let before = try #require(try await Judge.probe(source).video.first)
+        let after = try #require(try await Judge.probe(made.path).video.first)
+        #expect(before.rotation == -90 && after.rotation == -90)
+        #expect(after.width == 320 && after.height == 180)
+    }
+
+    @Test("a size limit looks at the shorter side, keeps the shape, and never enlarges", arguments: [
+        ("1280x720", 360, 640, 360), ("720x1280", 360, 360, 640), ("640x360", 720, 640, 360), ("1001x501", 250, 500, 250),
+        ("640x640", 100, 100, 100),
+    ])
+    func sizes(size: String, limit: Int, width: Int, height: Int) async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "sized.mkv",
+            ["-f", "lavfi", "-i", "testsrc2=size=1282x1282:rate=5:duration=0.4,scale=\(size.replacingOccurrences(of: "x", with: ":")),format=yuv444p", "-c:v", "ffv1"])
+        let made = try await making.make(source, CompressSettings(preset: .fast, maxHeight: limit))
+        let video = try #require(try await Judge.probe(made.path).video.first)
+        #expect(video.width == width && video.height == height)
+    }
+
+    @Test("odd sides grow by a repeated line; nothing is cut off")
+    func oddSides() async throws {
+        let made = try await setUp().make(TestPlace.fixture("odd-sides.mkv"), CompressSettings(preset: .fast, quality: 1))
+        let video = try #require(try await Judge.probe(made.path).video.first)
+        #expect(video.width == 322 && video.height == 182 && video.frames == 10)
+        let psnr = try await Judge.tool(
+            "ffmpeg",
+            [
+                "-hide_banner", "-i", made.path.text, "-i", try TestPlace.fixture("odd-sides.mkv").text, "-lavfi",
+                "[0:v]crop=321:181:0:0:exact=1,settb=1/1000,setpts=PTS-STARTPTS[a];[1:v]settb=1/1000,setpts=PTS-STARTPTS[b];[a][b]psnr", "-f", "null", "-",
+            ])
+        let average = try #require(psnr.errors.firstMatch(of: /average:([0-9.]+|inf)/)?.1)
+        #expect(average == "inf" || (Double(average) ?? 0) > 40, "\(psnr.errors)")
+    }
+
+    @Test("sound that begins late stays late: what is heard is where it was")
+    func lateSound() async throws {
+        let source = try TestPlace.fixture("late-sound.mp4")
+        let made = try await setUp().make(source)
+        func onset(_ path: FilePath) async throws -> Double {
+            // The tone's beginning, on the presentation time line, by ffmpeg's silence detector on sound padded to start at 0.
+            let outcome = try await Judge.tool(
+                "ffmpeg",
+                ["-hide_banner", "-nostdin", "-i", path.text, "-af", "aresample=async=1:first_pts=0,silencedetect=noise=-30dB:d=0.05", "-f", "null", "-"])
+            return Double(outcome.errors.firstMatch(of: /silence_end: ([0-9.]+)/)?.1 ?? "") ?? -1
+        }
+        let before = try await onset(source)
+        let after = try await onset(made.path)
+        #expect(before > 0.4)
+        #expect(abs(before - after) < 0.01, "\(before) \(after)")
+        #expect(try await Judge.times(source, "v").count == Judge.times(made.path, "v").count)
+    }
+
+    @Test("full range keeps its brightness and its tags")
+    func fullRange() async throws {
+        let source = try TestPlace.fixture("full-range.mp4")
+        let made = try await setUp().make(source)
+        let video = try #require(try await Judge.probe(made.path).video.first)
+        #expect(video.color_range == "pc" && video.color_primaries == "bt709" && video.color_transfer == "bt709" && video.color_space == "bt709")
+        let before = try await Judge.brightness(source)
+        let after = try await Judge.brightness(made.path)
+        #expect(abs(before - after) < 1.5, "\(before) \(after)")
+    }
+
+    @Test("colours that nobody has named stay unnamed")
+    func untagged() async throws {
+        let made = try await setUp().make(TestPlace.fixture("whole.mp4"))
+        let video = try #require(try await Judge.probe(made.path).video.first)
+        #expect([nil, "unknown"].contains(video.color_primaries) && [nil, "unknown"].contains(video.color_range))
+    }
+
+    @Test("all sound tracks, in order, with their languages and rates; time code kept; what is lost is said")
+    func tracks() async throws {
+        let made = try await setUp().make(TestPlace.fixture("two-languages.mov"))
+        let probed = try await Judge.probe(made.path)
+        #expect(probed.audio.map { $0.tags?["language"] } == ["eng", "fra"])
+        #expect(probed.audio.map { $0.sample_rate } == ["48000", "44100"])
+        #expect(probed.streams.contains { $0.tags?["timecode"] == "01:02:03:04" })
+        #expect(made.losses.map { $0.what } == ["stream 3 (subtitle, mov_text)"])
+    }
+
+    @Test("AAC is kept as it is where it is good enough, and made anew where it is not")
+    func aac() async throws {
+        let making = try setUp()
+        let kept = try await making.make(TestPlace.fixture("whole.mp4"))
+        #expect(try kept.summary().tracks.last?.treatment == "copied")
+        func digest(_ path: FilePath) async throws -> String {
+            try await Judge.tool("ffmpeg", ["-v", "error", "-i", path.text, "-map", "0:a", "-c", "copy", "-f", "md5", "-"]).output
+        }
+        let before = try await digest(TestPlace.fixture("whole.mp4"))
+        let after = try await digest(kept.path)
+        #expect(before == after)
+        let rich = try await making.record(
+            "rich.mp4",
+            ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=1", "-f", "lavfi", "-i", "anoisesrc=duration=1:sample_rate=48000", "-c:v", "libx264", "-c:a", "aac", "-b:a", "320k", "-ac", "2"])
+        #expect(try await making.make(rich).summary().tracks.last?.treatment == "encoded (aac)")
+    }
+
+    @Test("sound alone, picture alone, six channels, one frame")
+    func unusual() async throws {
+        let making = try setUp()
+        let sound = try await Judge.probe(making.make(TestPlace.fixture("sound-only.wav")).path)
+        #expect(sound.streams.map { $0.codec_name } == ["aac"] && abs((sound.format?.length ?? 0) - 1) < 0.05)
+        let silent = try await making.record("silent.mkv", ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=0.1", "-c:v", "ffv1"])
+        let one = try await Judge.probe(making.make(silent).path)
+        #expect(one.streams.count == 1 && one.video.first?.frames == 1)
+        let six = try await making.record(
+            "six.mkv",
+            ["-f", "lavfi", "-i", "anoisesrc=duration=1:sample_rate=48000,pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0", "-c:a", "pcm_s16le"])
+        #expect(try await Judge.probe(making.make(six).path).audio.first?.channels == 6)
+    }
+
+    @Test("more than 8 bits go to HEVC in 10 bits; --codec decides otherwise", arguments: [
+        (CompressSettings.Codec.auto, "hevc", "yuv420p10le"), (.h264, "h264", "yuv420p"), (.hevc, "hevc", "yuv420p10le"), (.av1, "av1", "yuv420p10le"),
+    ])
+    func codecs(codec: CompressSettings.Codec, name: String, pixels: String) async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "deep.mkv", ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=10:duration=0.5,format=yuv420p10le", "-c:v", "ffv1"])
+        let video = try #require(try await Judge.probe(making.make(source, CompressSettings(preset: .fast, codec: codec)).path).video.first)
+        #expect(video.codec_name == name && video.pix_fmt == pixels && video.frames == 5)
+    }
+
+    @Test("interlaced pictures are deinterlaced, one for one")
+    func interlaced() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "interlaced.mpg",
+            ["-f", "lavfi", "-i", "testsrc2=size=320x240:rate=50:duration=1,interlace", "-c:v", "mpeg2video", "-flags", "+ilme+ildct", "-top", "1", "-b:v", "2M"])
+        let video = try #require(try await Judge.probe(making.make(source).path).video.first)
+        #expect(video.frames == 25)
+        let idet = try await Judge.tool("ffmpeg", ["-hide_banner", "-i", making.make(source).path.text, "-vf", "idet", "-f", "null", "-"])
+        let counts = try #require(idet.errors.firstMatch(of: /Multi frame detection: TFF: *(\d+) BFF: *(\d+) Progressive: *(\d+)/))
+        #expect((Int(counts.3) ?? 0) > (Int(counts.1) ?? 0) + (Int(counts.2) ?? 0))
+    }
+
+    @Test("a frame limit leaves frames out and moves none")
+    func frameLimit() async throws {
+        let source = try TestPlace.fixture("capture.mov")
+        let made = try await setUp().make(source, CompressSettings(preset: .fast, maxFramesPerSecond: 10))
+        let before = Set(try await Judge.times(source, "v"))
+        let after = try await Judge.times(made.path, "v")
+        #expect(after.count == 50)
+        #expect(after.allSatisfy { time in before.contains { abs($0 - time) < 0.001 } })
+    }
+
+    @Test("a picture that changes its size in the middle becomes one size")
+    func changingSize() async throws {
+        let making = try setUp()
+        let small = try await making.record("a.ts", ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=10:duration=1", "-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        let large = try await making.record("b.ts", ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=10:duration=1", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-output_ts_offset", "1"])
+        let joined = try making.directory.write(small.contents() + large.contents(), to: "joined.ts")
+        let video = try #require(try await Judge.probe(making.make(joined).path).video.first)
+        #expect(video.width == 320 && video.height == 180 && video.frames == 20)
+    }
+
+    @Test("changing the container changes nothing else")
+    func remuxing() async throws {
+        let source = try TestPlace.fixture("capture.mov")
+        let made = try await setUp().make(source, nil)
+        func digest(_ path: FilePath) async throws -> String {
+            try await Judge.tool("ffmpeg", ["-v", "error", "-i", path.text, "-map", "0", "-c", "copy", "-f", "streamhash", "-"]).output
+        }
+        let before = try await digest(source)
+        let after = try await digest(made.path)
+        #expect(before == after)
+        let text = String(decoding: try made.path.contents().prefix(4096), as: Unicode.ASCII.self)
+        #expect(text.contains("moov"))
+        #expect(try await Judge.times(source, "v") == Judge.times(made.path, "v"))
+    }
+
+    @Test("the same recording gives the same bytes, again")
+    func repeatable() async throws {
+        let making = try setUp()
+        let first = try await making.make(TestPlace.fixture("capture.mov")).path.contents()
+        let second = try await making.make(TestPlace.fixture("capture.mov")).path.contents()
+        #expect(first == second)
+    }
+}
+
+/// What is wrong with a recording is found out and said.
+@Suite("Damaged recordings", .timeLimit(.minutes(2)))
+struct DamageTests {
+    struct Wrong: Sendable {
+        let name: String
+        let code: Fault.Code
+        let words: String
+    }
+
+    @Test("cut off, unfinished, damaged, no recording at all: each in its words", arguments: [
+        Wrong(name: "cut.mp4", code: .damaged, words: "delivers 2.4 s of a declared 4.0 s"),
+        Wrong(name: "cut.mkv", code: .damaged, words: "delivers 2.4 s of a declared 4.0 s"),
+        Wrong(name: "unfinished.mov", code: .notFinalised, words: "no moov atom"),
+        Wrong(name: "damaged.mp4", code: .damaged, words: "cannot be decoded as they were recorded"),
+        Wrong(name: "text.mov", code: .notMedia, words: "not a recording"),
+        Wrong(name: "README.md", code: .notMedia, words: "not a recording"),
+    ], [true, false])
+    func faults(wrong: Wrong, isCompressing: Bool) async throws {
+        let settings = isCompressing ? CompressSettings(preset: .fast) : nil
+        let fault = try await Making().make(TestPlace.fixture(wrong.name), settings).fault
+        #expect(fault?.code == wrong.code)
+        #expect(fault?.reason.contains(wrong.words) == true, "\(fault?.reason ?? "")")
+        #expect(fault?.isTemporary == false)
+    }
+
+    @Test("empty and missing files")
+    func nothing() async throws {
+        let making = try Making()
+        #expect(try await making.make(making.directory.write([], to: "empty.mov")).fault?.reason.contains("empty") == true)
+        #expect(try await making.make(making.directory.file("missing.mov")).fault != nil)
+    }
+
+    @Test("a transport stream that was cut is taken for whole only if it decodes to its end")
+    func transportStream() async throws {
+        let making = try Making()
+        let whole = try await making.record(
+            "whole.ts", ["-i", TestPlace.fixture("whole.mp4").text, "-c", "copy"])
+        let bytes = try whole.contents()
+        for share in [60, 61, 62, 63] {
+            let cut = try making.directory.write(Array(bytes.prefix(bytes.count * share / 100)), to: "cut.ts")
+            let made = try await making.make(cut)
+            if made.fault == nil {
+                let before = try #require(try await Judge.probe(cut).video.first).frames
+                let after = try #require(try await Judge.probe(made.path).video.first).frames
+                #expect(after >= before - 1, "\(share)")
+            }
+        }
+    }
+
+    @Test("speech of which libavcodec decodes only the first piece of each packet is heard whole")
+    func amr() async throws {
+        guard let media = TestPlace.media else { return }
+        let making = try Making()
+        let made = try await making.make(TestPath.make(media + "/phone-2004-h263-amrnb-sar12-11.3gp"))
+        let audio = try #require(try await Judge.probe(made.path).audio.first)
+        #expect(abs(audio.length - 15.2) < 0.05)
+    }
+
+    @Test("looking into a recording tells what would become of it")
+    func probing() async throws {
+        let events = Mutex<[MediaEvent]>([])
+        let request = MediaRequest.probe(input: try TestPlace.fixture("two-languages.mov"), settings: CompressSettings())
+        await Task.detached { MediaWorker { event in events.withLock { $0.append(event) } }.handle(request) }.value
+        guard case .probed(let report) = events.withLock({ $0.last }) else { throw TestFailure("no report") }
+        #expect(report.streams.map { $0.kind } == ["video", "audio", "audio", "subtitle", "data"])
+        #expect(report.streams.map { $0.plan.split(separator: " ").first } == ["encoded", "encoded", "encoded", "lost", "time"])
+        #expect(report.losses.count == 1)
+        #expect(report.streams[2].language == "fra")
+    }
+}
