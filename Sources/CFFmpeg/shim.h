@@ -124,4 +124,17 @@ static inline uint64_t ingest_ff_pixel_flags(enum AVPixelFormat format) {
     return descriptor ? descriptor->flags : 0;
 }
 
+static inline int ingest_ff_plane_count(enum AVPixelFormat format) { return av_pix_fmt_count_planes(format); }
+
+/// Samples in a row of a plane, and rows, of a picture of that size; chroma planes may be smaller, rounded up.
+static inline int ingest_ff_plane_width(enum AVPixelFormat format, int plane, int width) {
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    return descriptor && (plane == 1 || plane == 2) ? AV_CEIL_RSHIFT(width, descriptor->log2_chroma_w) : width;
+}
+
+static inline int ingest_ff_plane_height(enum AVPixelFormat format, int plane, int height) {
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    return descriptor && (plane == 1 || plane == 2) ? AV_CEIL_RSHIFT(height, descriptor->log2_chroma_h) : height;
+}
+
 #endif

@@ -122,6 +122,56 @@ package final class Frame: @unchecked Sendable {
         pointer.pointee.color_range = AVCOL_RANGE_JPEG
     }
 
+    /// The same picture with even sides: an odd one grows by its last column or row once more. For planar formats whose
+    /// planes hold one component each, as encoders take them.
+    package func paddedToEven() throws(FFmpegError) -> Frame {
+        let source = pointer.pointee
+        let padded = try Frame()
+        let target = padded.pointer
+        target.pointee.format = source.format
+        target.pointee.width = source.width + source.width % 2
+        target.pointee.height = source.height + source.height % 2
+        try check(av_frame_get_buffer(target, 0), "pad a picture")
+        try check(av_frame_copy_props(target, pointer), "pad a picture")
+        let format = PixelFormat(AVPixelFormat(source.format))
+        for plane in 0..<Int(ingest_ff_plane_count(format.c)) {
+            let old = PlaneSize(format, plane, width: source.width, height: source.height)
+            let new = PlaneSize(format, plane, width: target.pointee.width, height: target.pointee.height)
+            guard let from = Frame.plane(pointer, plane), let to = Frame.plane(target, plane) else { continue }
+            for row in 0..<new.rows {
+                let line = to.start + row * to.stride
+                line.update(from: from.start + min(row, old.rows - 1) * from.stride, count: old.bytes)
+                for index in old.bytes..<max(old.bytes, new.bytes) { line[index] = line[index - old.sampleBytes] }
+            }
+        }
+        return padded
+    }
+
+    private struct PlaneSize {
+        let bytes: Int
+        let rows: Int
+        let sampleBytes: Int
+
+        init(_ format: PixelFormat, _ plane: Int, width: Int32, height: Int32) {
+            sampleBytes = (format.depth + 7) / 8
+            bytes = Int(ingest_ff_plane_width(format.c, Int32(plane), width)) * sampleBytes
+            rows = Int(ingest_ff_plane_height(format.c, Int32(plane), height))
+        }
+    }
+
+    private static func plane(
+        _ frame: UnsafeMutablePointer<AVFrame>, _ index: Int
+    ) -> (start: UnsafeMutablePointer<UInt8>, stride: Int)? {
+        withUnsafeBytes(of: &frame.pointee.data) { pointers in
+            withUnsafeBytes(of: &frame.pointee.linesize) { strides in
+                let start = pointers.load(
+                    fromByteOffset: index * MemoryLayout<UInt>.size, as: UnsafeMutablePointer<UInt8>?.self)
+                let stride = strides.load(fromByteOffset: index * MemoryLayout<Int32>.size, as: Int32.self)
+                return start.map { ($0, Int(stride)) }
+            }
+        }
+    }
+
     package var audioFormat: AudioFormat {
         AudioFormat(
             sampleRate: sampleRate, sampleFormat: Int(pointer.pointee.format),

@@ -27,7 +27,8 @@ struct PictureGeometry: Equatable {
         isScaled = true
     }
 
-    /// libavfilter's chain that makes of `input` what the encoder takes.
+    /// libavfilter's chain that makes of `input` what the encoder takes, but for padding: its `pad` cuts an odd column off
+    /// before it adds one.
     ///
     /// Colours keep their numbers: the range is given to both sides of every conversion, so that none is converted. Only
     /// RGB has to become something else; it becomes BT.709 in limited range.
@@ -45,10 +46,6 @@ struct PictureGeometry: Equatable {
             }
             chain.append(scale)
             chain.append("format=\(pixelFormat.name)")
-        }
-        if isPadded {
-            chain.append("pad=w=\(width):h=\(height):x=0:y=0")
-            chain.append("fillborders=right=\(width - scaledWidth):bottom=\(height - scaledHeight):mode=smear")
         }
         return chain.isEmpty ? "null" : chain.joined(separator: ",")
     }

@@ -250,8 +250,9 @@ final class PictureEncoding {
     }
 
     private func drain(_ graph: FilterGraph) throws -> Bool {
-        while case .output(let frame) = try graph.receive() {
-            guard let time = frame.presentation else { continue }
+        while case .output(let filtered) = try graph.receive() {
+            guard let time = filtered.presentation else { continue }
+            let frame = geometry?.isPadded == true ? try filtered.paddedToEven() : filtered
             frame.presentation = timeBase.rescale(time, from: graph.timeBase)
             let encoder = try encoder ?? open(for: frame)
             guard try encode(frame, with: encoder) else { return false }
