@@ -122,5 +122,10 @@ let package = Package(
         .testTarget(
             name: "TranscodingTests", dependencies: ["IngestModel", "IngestTestSupport", "Transcoding"],
             swiftSettings: common),
+        .testTarget(name: "OptionParsingTests", dependencies: ["OptionParsing"], swiftSettings: common),
+        .testTarget(
+            name: "IngestCommandsTests",
+            dependencies: ["IngestCommands", "IngestModel", "IngestTestSupport", "SystemIO", "ingest-media"],
+            swiftSettings: common),
     ]
 )

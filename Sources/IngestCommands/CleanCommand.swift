@@ -5,7 +5,7 @@ import UploadList
 
 /// `ingest clean [--dry-run]`
 enum CleanCommand {
-    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
         var session = try Session(context, options: options)
         if try await !session.list.isSound() {

@@ -4,18 +4,18 @@ import UploadList
 
 /// `pause`, `resume`, `retry`, `next`, `cancel`, `remove`, `clear`
 enum ControlCommands {
-    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let session = try Session(context, options: invocation.options)
         let control = ItemControl(context: session.pipeline)
         let ids = try await ids(for: invocation, session.list)
-        var statuses: [ExitStatus] = []
+        var statuses: [ExitCode] = []
         for id in ids {
             let result = try await perform(invocation, id, control)
             statuses.append(tell(result, id, invocation, context))
         }
         await session.finish()
         if !invocation.options.quiet { try await hint(invocation, session, context) }
-        return ExitStatus.combined(statuses)
+        return ExitCode.combined(statuses)
     }
 
     /// Which items it is for: those named, or with `--all` (and for `clear`) those that it fits.
@@ -58,7 +58,7 @@ enum ControlCommands {
 
     private static func tell(
         _ result: ItemControl.Result, _ id: ItemID, _ invocation: Invocation, _ context: CommandContext
-    ) -> ExitStatus {
+    ) -> ExitCode {
         let options = invocation.options
         switch result {
         case .unknown:

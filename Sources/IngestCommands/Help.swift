@@ -3,7 +3,7 @@ import OptionParsing
 /// Help texts, made of the tables.
 enum Help {
     private static let column = 28
-    private static let width = 100
+    private static let width = 98
 
     static func text(for command: CommandName) -> String {
         var out = ""
@@ -26,8 +26,8 @@ enum Help {
             out += """
 
                 Sizes: 500k, 1M, 1MiB, 2.5G (k, M, G are 1000; KiB, MiB, GiB are 1024).
-                Exit status: 0 done, 1 failed, 2 wrong usage, 3 some done and some failed, 75 not now (kept on the list),
-                130 interrupted.
+                Exit status: 0 done, 1 failed, 2 wrong usage, 3 some done and some failed,
+                75 not now (kept on the list), 130 interrupted.
 
                 """
         }

@@ -7,7 +7,7 @@ package enum IngestProgram {
 
     /// Does what the arguments (without the program's name, in the system's bytes) say, and tells how the program should
     /// end.
-    package static func run(_ arguments: [[UInt8]], _ context: CommandContext) async -> ExitStatus {
+    package static func run(_ arguments: [[UInt8]], _ context: CommandContext) async -> ExitCode {
         let invocation = Invocation(arguments)
         if invocation.options.help {
             context.output.write(Help.text(for: invocation.command))
@@ -33,7 +33,7 @@ package enum IngestProgram {
         }
     }
 
-    private static func perform(_ invocation: Invocation, _ context: CommandContext) async throws -> ExitStatus {
+    private static func perform(_ invocation: Invocation, _ context: CommandContext) async throws -> ExitCode {
         switch invocation.command {
         case .upload: try await UploadCommand.run(context, invocation)
         case .run: try await RunCommand.run(context, invocation)

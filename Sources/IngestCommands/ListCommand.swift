@@ -8,7 +8,7 @@ enum ListCommand {
     /// Rows that are fetched at a time: memory does not grow with the list.
     private static let page = 500
 
-    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let list = try Session.openList(context)
         if invocation.options.follow { return try await follow(list, context, invocation.options) }
         try await write(list, context, invocation.options, to: context.output)
@@ -51,7 +51,7 @@ enum ListCommand {
     }
 
     private static func follow(_ list: UploadList, _ context: CommandContext, _ options: Options) async throws
-        -> ExitStatus
+        -> ExitCode
     {
         let stop = StopFlag()
         let signals = StopSignals { stop.set() }
@@ -64,7 +64,7 @@ enum ListCommand {
         return signals.first == nil ? .done : .interrupted
     }
 
-    static func show(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+    static func show(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let list = try Session.openList(context)
         guard let id = invocation.ids.first, let item = try await list.item(id) else {
             throw CommandFailure(.usage, "there is no item \(invocation.ids.first.map { "\($0)" } ?? "")")

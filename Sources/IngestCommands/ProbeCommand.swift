@@ -3,10 +3,10 @@ import Pipeline
 
 /// `ingest probe FILE...`
 enum ProbeCommand {
-    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
         let settings = options.compressSettings ?? refined(options)
-        var statuses: [ExitStatus] = []
+        var statuses: [ExitCode] = []
         for operand in invocation.operands {
             let shown = String(decoding: operand, as: UTF8.self).printable
             guard let path = context.absolute(operand) else {
@@ -27,7 +27,7 @@ enum ProbeCommand {
                 statuses.append(.failed)
             }
         }
-        return ExitStatus.combined(statuses)
+        return ExitCode.combined(statuses)
     }
 
     /// What `--compress` would take without a preset named.

@@ -9,7 +9,7 @@ import Uploading
 
 /// `ingest receive`
 enum ReceiveCommand {
-    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
         let working = context.environment.workingDirectory
         guard let store = options.store?.absolute(in: working) ?? context.environment.receivedDirectory else {

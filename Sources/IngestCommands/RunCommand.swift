@@ -7,7 +7,7 @@ enum RunCommand {
     /// A recorder on the same machine must not drop frames.
     private static let niceness = 10
 
-    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
         let session = try Session(context, options: options, niceness: niceness)
         let mode: Supervisor.Mode = options.once ? .once(patience: options.patience) : .forever
@@ -15,7 +15,7 @@ enum RunCommand {
         let worked = try await Working.run(context, options, session, mode: mode, ids: nil)
         if worked.signal == SIGINT { return .interrupted }
         if worked.isInterrupted { return .done }
-        return ExitStatus.combined(
+        return ExitCode.combined(
             worked.endings.map { state in
                 switch state {
                 case .failed: .failed

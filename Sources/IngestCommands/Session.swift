@@ -69,10 +69,10 @@ struct Session {
 
 /// A command that cannot do what it should: the sentence, and how the program ends.
 struct CommandFailure: Error {
-    let status: ExitStatus
+    let status: ExitCode
     let reason: String
 
-    init(_ status: ExitStatus, _ reason: String) {
+    init(_ status: ExitCode, _ reason: String) {
         self.status = status
         self.reason = reason
     }
@@ -118,7 +118,7 @@ final class StopSignals: Sendable {
                 first = number
                 return true
             }
-            if isFirst { stop() } else { ThisProcess.exitNow(ExitStatus.interrupted.rawValue) }
+            if isFirst { stop() } else { ThisProcess.exitNow(ExitCode.interrupted.rawValue) }
         }
     }
 

@@ -6,7 +6,7 @@ import UploadList
 
 /// `ingest FILE...`
 enum UploadCommand {
-    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitStatus {
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
         let session = try Session(context, options: options)
         var intake = FileIntake(context: context, options: options, session: session)
@@ -17,7 +17,7 @@ enum UploadCommand {
         }
         if intake.ids.isEmpty {
             await session.finish()
-            return ExitStatus.combined(intake.refusals)
+            return ExitCode.combined(intake.refusals)
         }
         let worked = try await Working.run(
             context, options, session, mode: .once(patience: options.patience), ids: Set(intake.ids))
@@ -28,10 +28,10 @@ enum UploadCommand {
         }
         var statuses = intake.refusals
         for id in intake.ids { statuses.append(try await status(of: id, context, session)) }
-        return ExitStatus.combined(statuses)
+        return ExitCode.combined(statuses)
     }
 
-    private static func detached(_ context: CommandContext, _ options: Options, _ intake: FileIntake) -> ExitStatus {
+    private static func detached(_ context: CommandContext, _ options: Options, _ intake: FileIntake) -> ExitCode {
         for item in intake.items {
             context.output.write(options.json ? JSONText.line(["id": item.id]) + "\n" : "\(item.id)\n")
         }
@@ -40,10 +40,10 @@ enum UploadCommand {
                 "on the list; the recordings are not copied yet and must stay where they are until “ingest run” has "
                     + "taken them up")
         }
-        return ExitStatus.combined(intake.refusals + intake.items.map { _ in .done })
+        return ExitCode.combined(intake.refusals + intake.items.map { _ in .done })
     }
 
-    private static func status(of id: ItemID, _ context: CommandContext, _ session: Session) async throws -> ExitStatus
+    private static func status(of id: ItemID, _ context: CommandContext, _ session: Session) async throws -> ExitCode
     {
         guard let item = try await session.list.item(id) else {
             context.say("item \(id) was removed from the list meanwhile; it was not uploaded")
@@ -71,7 +71,7 @@ struct FileIntake {
     let options: Options
     let session: Session
     private(set) var items: [Item] = []
-    private(set) var refusals: [ExitStatus] = []
+    private(set) var refusals: [ExitCode] = []
 
     init(context: CommandContext, options: Options, session: Session) {
         self.context = context
@@ -116,7 +116,7 @@ struct FileIntake {
             tokenFile: options.tokenFile?.absolute(in: context.environment.workingDirectory))
     }
 
-    private mutating func refuse(_ status: ExitStatus, _ sentence: String) {
+    private mutating func refuse(_ status: ExitCode, _ sentence: String) {
         context.say(sentence)
         refusals.append(status)
     }

@@ -1,5 +1,5 @@
 /// How the program ends.
-package enum ExitStatus: Int32, Sendable {
+package enum ExitCode: Int32, Sendable {
     case done = 0
     case failed = 1
     /// Wrong usage, an unknown id, a directory as file.
@@ -11,7 +11,7 @@ package enum ExitStatus: Int32, Sendable {
     case interrupted = 130
 
     /// Of several files: interrupted, else wrong usage, else failed or partly, else later, else done.
-    static func combined(_ all: [ExitStatus]) -> ExitStatus {
+    package static func combined(_ all: [ExitCode]) -> ExitCode {
         if all.contains(.interrupted) { return .interrupted }
         if all.contains(.usage) { return .usage }
         if all.contains(.failed) || all.contains(.partly) {

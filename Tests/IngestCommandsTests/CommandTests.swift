@@ -1,0 +1,229 @@
+import Foundation
+import IngestCommands
+import IngestModel
+import IngestTestSupport
+import SystemIO
+import Testing
+
+/// The commands as they are typed, in a home of their own, without a process.
+@Suite("Commands", .timeLimit(.minutes(3)))
+struct CommandTests {
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private struct Result {
+        let status: ExitCode
+        let output: String
+        let errors: String
+    }
+
+    private func run(_ words: [String], _ variables: [String: String] = [:]) async throws -> Result {
+        let outPath = try directory.file("out-\(UUID().uuidString)")
+        let errPath = try directory.file("err-\(UUID().uuidString)")
+        let out = try FileSystem.open(outPath, .creating)
+        let err = try FileSystem.open(errPath, .creating)
+        let context = CommandContext(
+            environment: Environment(
+                variables: ["HOME": directory.path.text, "TERM": "dumb"].merging(variables) { $1 }, workingDirectory: directory.path,
+                programDirectory: try TestPath.make(TestPlace.programs)),
+            output: OutputStream(SharedDescriptor(out)), errors: OutputStream(SharedDescriptor(err)), now: { Date() })
+        let status = await IngestProgram.run(words.map { Array($0.utf8) }, context)
+        return Result(
+            status: status, output: String(decoding: try outPath.contents(), as: UTF8.self),
+            errors: String(decoding: try errPath.contents(), as: UTF8.self))
+    }
+
+    @Test("help of every command: fits a screen, names every option once", arguments: [
+        "", "run", "list", "show", "pause", "resume", "retry", "next", "cancel", "remove", "clear", "clean", "probe", "receive",
+    ])
+    func help(command: String) async throws {
+        let result = try await run([command, "--help"].filter { !$0.isEmpty })
+        #expect(result.status == .done && result.errors.isEmpty)
+        let lines = result.output.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.allSatisfy { $0.count <= 100 })
+        #expect(lines.count < (command.isEmpty ? 70 : 40))
+        #expect(result.output.hasPrefix("usage: ingest"))
+        let names = result.output.matches(of: /--(?:\[no-\])?([a-z-]+)/).map { String($0.1) }
+        for name in ["help", "verbose", "quiet"] { #expect(names.contains(name)) }
+    }
+
+    @Test("wrong usage: status 2, every problem in a line, and where the help is", arguments: [
+        (["--compres", "x"], "--compress"), ([], "name a file"), (["--to", "gopher://x/", "x"], "gopher"), (["run", "x"], "takes no operand"),
+        (["pause"], "ids"), (["pause", "x"], "no id"), (["pause", "1", "--all"], "not both"), (["show"], "id"), (["--block-size=0", "x"], "1 byte to 1GiB"),
+        (["--block-size=2GiB", "x"], "1 byte to 1GiB"), (["--limit-rate=0", "x"], "bytes a second"), (["--compress=best", "x"], "fast, balanced or small"),
+        (["--codec=h264", "x"], "goes with --compress"), (["--remux", "--compress", "x"], "exclude"), (["--patience=soon", "x"], "duration"),
+        (["--jobs=0", "x"], "from 1 to 64"), (["receive", "--listen=x"], "ADDR:PORT"), (["list", "--compress"], "unknown option"),
+        (["--cache=move", "x"], "copy or link"), (["receive", "--json"], "unknown option"), (["probe"], "look into"), (["next", "--all"], "one item"),
+    ])
+    func usage(words: [String], mention: String) async throws {
+        let result = try await run(words)
+        #expect(result.status == .usage)
+        #expect(result.errors.contains(mention), "\(result.errors)")
+        #expect(result.errors.contains("--help"))
+        #expect(result.output.isEmpty)
+    }
+
+    @Test("a password in a destination is refused and not repeated")
+    func passwords() async throws {
+        let result = try await run(["x", "--to", "block+http://user:hunter2@h/"])
+        #expect(result.status == .usage && !result.errors.contains("hunter2"))
+    }
+
+    @Test("only --json, -q, -v and --color may stand before a command", arguments: [
+        (["--json", "list"], "[]\n"), (["-q", "--json", "list"], "[]\n"), (["-qv", "--json", "--color", "never", "list"], "[]\n"),
+        (["--color=never", "list", "--json"], "[]\n"),
+    ])
+    func beforeCommands(words: [String], output: String) async throws {
+        #expect(try await run(words).output == output)
+    }
+
+    @Test("files that are called like commands are named with ./ or behind --", arguments: [["./list"], ["--", "list"], ["--limit-rate=1M", "list"]])
+    func commandNames(words: [String]) async throws {
+        try directory.write([1, 2, 3], to: "list")
+        let result = try await run(["--detach"] + words)
+        #expect(result.status == .done && result.output == "1\n")
+    }
+
+    @Test("what cannot be uploaded makes no item")
+    func noItems() async throws {
+        #expect(try await run(["missing.mov"]).status == .failed)
+        #expect(try await run(["."]).status == .usage)
+        #expect(try await run(["missing.mov", "."]).status == .usage)
+        #expect(try await run(["list", "--json", "--all"]).output == "[]\n")
+    }
+
+    @Test("detached files are on the list with what they were given; the list tells")
+    func detaching() async throws {
+        try directory.write(TestBytes.make(3_000_000), to: "a.mov")
+        let added = try await run(["-d", "a.mov", "--block-size=512KiB", "--limit-rate=2M", "--to", "http://127.0.0.1:9/up", "--compress=small"])
+        #expect(added.status == .done && added.output == "1\n" && added.errors.contains("must stay"))
+        let shown = try await run(["show", "1", "--json"])
+        let item = try #require(try JSONSerialization.jsonObject(with: Data(shown.output.utf8)) as? [String: Any])
+        #expect(item["state"] as? String == "queued")
+        #expect(item["destination"] as? String == "http://127.0.0.1:9/up")
+        #expect(item["options"] as? [String] == ["--compress=small", "--block-size=524288", "--limit-rate=2000000"])
+        #expect(item["totalSize"] as? Int == 3_000_000 && item["totalCount"] as? Int == 6 && item["uploadedCount"] as? Int == 0)
+        #expect(item["progressText"] as? String == "0.00MB/2.86MB" && item["uploadPercent"] as? Int == 0)
+        for key in [
+            "id", "uuid", "group", "file", "title", "parameters", "flags", "sourceSHA256", "cleanup", "after", "created", "updated", "url", "sha256",
+            "receipt", "reason", "code", "retryAfter", "stage", "bytes", "total", "rate", "filePath",
+        ] { #expect(item.keys.contains(key), "\(key)") }
+        let text = try await run(["list"]).output
+        #expect(text.contains("a.mov → http://127.0.0.1:9/up") && text.contains("queued"))
+        // The same recording and destination again goes on with the same item; another destination is another item.
+        #expect(try await run(["-d", "a.mov", "--to", "http://127.0.0.1:9/up"]).output == "1\n")
+        #expect(try await run(["-d", "a.mov", "--to", "http://127.0.0.1:9/other"]).output == "2\n")
+    }
+
+    @Test("pause, resume, retry, next, cancel, remove, clear on items that nobody works on")
+    func controls() async throws {
+        for name in ["a", "b", "c"] { try directory.write(Array(name.utf8), to: name) }
+        _ = try await run(["-d", "a", "b", "c"])
+        func state(_ id: Int) async throws -> String? {
+            let items = try JSONSerialization.jsonObject(with: Data(try await run(["list", "--all", "--json"]).output.utf8)) as? [[String: Any]]
+            return items?.first { $0["id"] as? Int == id }?["state"] as? String
+        }
+        #expect(try await run(["pause", "1", "2"]).status == .done)
+        #expect(try await state(1) == "paused")
+        #expect(try await run(["resume", "1"]).status == .done)
+        #expect(try await state(1) == "queued")
+        #expect(try await run(["resume", "1"]).status == .failed)
+        #expect(try await run(["retry", "1"]).status == .done)
+        #expect(try await run(["next", "3"]).status == .done)
+        #expect(try await run(["cancel", "3"]).status == .done)
+        #expect(try await state(3) == "cancelled")
+        #expect(try await run(["retry", "3"]).status == .failed)
+        #expect(try await run(["pause", "99"]).status == .usage)
+        #expect(try await run(["pause", "1", "99"]).status == .usage)
+        #expect(try await state(1) == "paused")
+        #expect(try await run(["remove", "3"]).status == .done)
+        #expect(try await state(3) == nil)
+        #expect(try await run(["resume", "--all"]).status == .done)
+        #expect(try await state(2) == "queued")
+        #expect(try await run(["clear"]).status == .done)
+        #expect(try await run(["list", "--all", "--json"]).output == "[]\n")
+    }
+
+    @Test("an empty list says so, and how to see more")
+    func emptyList() async throws {
+        let result = try await run(["list"])
+        #expect(result.status == .done && result.output.isEmpty && result.errors.contains("--all"))
+    }
+
+    @Test("nothing steers the terminal that a file name holds")
+    func hostileNames() async throws {
+        let name = "x\u{1B}[2J\u{9B}31m\n.mov"
+        try directory.write([1], to: name)
+        _ = try await run(["-d", name])
+        for words in [["list"], ["show", "1"], ["cancel", "1"]] {
+            let result = try await run(words)
+            #expect(!(result.output + result.errors).contains("\u{1B}") && !(result.output + result.errors).contains("\u{9B}"), "\(words)")
+        }
+        // In JSON it is kept, escaped.
+        #expect(try await run(["list", "--all", "--json"]).output.contains("\\u001b"))
+    }
+
+    @Test("without a home it says what to set")
+    func homeless() async throws {
+        let result = try await run(["list"], ["HOME": ""])
+        #expect(result.status == .failed && result.errors.contains("HOME"))
+    }
+
+    @Test("listening beyond this machine wants a token, or --open")
+    func openReceivers() async throws {
+        let result = try await run(["receive", "--listen", "0.0.0.0:0"])
+        #expect(result.status == .usage && result.errors.contains("--open"))
+    }
+
+    @Test("a damaged list is set aside by what opens it, and what the cache holds is taken in by clean")
+    func damagedList() async throws {
+        try FileSystem.makeDirectory(directory.file(".local/state/ingest"))
+        try directory.write(Array("not a database, whatever it was before".utf8), to: ".local/state/ingest/list.sqlite")
+        try FileSystem.makeDirectory(directory.file(".cache/Video"))
+        try directory.write(Array("the last copy".utf8), to: ".cache/Video/5-capture.mov")
+        try directory.write(Array("half".utf8), to: ".cache/Video/6-capture.mov.part")
+        let dry = try await run(["clean", "--dry-run"])
+        #expect(dry.errors.contains("was damaged; it is kept as"))
+        #expect(dry.errors.contains("5-capture.mov") && dry.errors.contains("would be"))
+        #expect(try directory.files(below: ".cache/Video").contains("6-capture.mov.part"))
+        let result = try await run(["clean"])
+        #expect(result.status == .done, "\(result.errors)")
+        #expect(try directory.files(below: ".cache/Video") == ["5-capture.mov", "CACHEDIR.TAG"])
+        let shown = try await run(["show", "1", "--json"]).output
+        #expect(shown.contains("\"state\":\"failed\"") && shown.contains("found in the cache"))
+        // It may be the last copy: nothing deletes it without being forced.
+        for words in [["remove", "1"], ["cancel", "1"], ["clear"]] {
+            #expect(try await run(words).status == .failed, "\(words)")
+            #expect(try directory.files(below: ".cache/Video").contains("5-capture.mov"))
+        }
+        #expect(try await run(["clear", "--force"]).status == .done)
+        #expect(try directory.files(below: ".cache/Video") == ["CACHEDIR.TAG"])
+    }
+
+    @Test("statuses of several files", arguments: [
+        ([ExitCode.done, .done], ExitCode.done), ([.done, .failed], .partly), ([.failed, .failed], .failed), ([.later, .done], .later),
+        ([.later, .failed], .failed), ([.usage, .failed, .done], .usage), ([.interrupted, .usage], .interrupted), ([], .done), ([.partly, .failed], .partly),
+    ])
+    func statuses(all: [ExitCode], combined: ExitCode) {
+        #expect(ExitCode.combined(all) == combined)
+    }
+
+    @Test("probe tells what is in a file")
+    func probing() async throws {
+        let path = try TestPlace.fixture("two-languages.mov").text
+        let result = try await run(["probe", path])
+        #expect(result.status == .done && result.output.contains("[fra]") && result.output.contains("not kept"))
+        let json = try await run(["probe", "--json", path])
+        #expect((try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])?["streams"] != nil)
+        #expect(try await run(["probe", TestPlace.fixture("text.mov").text]).status == .failed)
+        #expect(try await run(["probe", "missing"]).status == .failed)
+    }
+
+    @Test("the version is told")
+    func version() async throws {
+        #expect(try await run(["--version"]).output.hasPrefix("ingest \(IngestProgram.version)\n"))
+    }
+}
