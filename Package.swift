@@ -127,5 +127,9 @@ let package = Package(
             name: "IngestCommandsTests",
             dependencies: ["IngestCommands", "IngestModel", "IngestTestSupport", "SystemIO", "ingest-media"],
             swiftSettings: common),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: ["Checksums", "IngestModel", "IngestTestSupport", "ingest", "ingest-media"],
+            swiftSettings: common),
     ]
 )

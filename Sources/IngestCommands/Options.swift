@@ -231,6 +231,6 @@ struct OptionDeclaration: Sendable {
             }),
         declare(.output, everywhere, .flag("help", "h", help: "this help") { $0.help = $1 }),
         declare(
-            .output, [.upload], .flag("version", help: "the version, and those of the libraries") { $0.version = $1 }),
+            .output, [.upload], .flag("version", help: "the version") { $0.version = $1 }),
     ]
 }

@@ -1,0 +1,74 @@
+import Checksums
+import Foundation
+import IngestModel
+import IngestTestSupport
+import Testing
+
+/// Recordings of other people's devices and programs, where they are at hand (`INGEST_MEDIA`).
+@Suite("Real recordings", .serialized, .timeLimit(.minutes(20)), .enabled(if: TestPlace.media != nil, "INGEST_MEDIA names no directory of recordings"))
+struct MediaTests {
+    private let home: TestHome
+
+    init() throws {
+        home = try TestHome()
+    }
+
+    private static let files: [String] = {
+        guard let media = TestPlace.media else { return [] }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: media)) ?? []
+        return names.filter { !["MANIFEST.tsv", "README.md"].contains($0) }.sorted()
+    }()
+
+    /// Recordings that `--compress` must refuse, and a word of the reason: each is cut, damaged or no recording.
+    private static let refused: [(begins: String, word: String)] = [
+        ("empty-edit", "damaged"), ("exiv2-poc", "not a recording"), ("m4a-two-cover", "damaged"), ("matroska-validation", "cut off"),
+        ("no-moov", "moov"), ("sony-a7-xavc", "decoded"), ("wrong-ext-mpegts", "damaged"),
+    ]
+
+    private func path(_ name: String) throws -> FilePath { try TestPath.make((TestPlace.media ?? "") + "/" + name) }
+
+    @Test("byte for byte", arguments: files)
+    func asTheyAre(name: String) async throws {
+        let outcome = try await home.run(["--", path(name).text])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let received = try #require(home.received.first)
+        #expect(try TestPath.make(home.receivedPath + "/" + received).contents() == path(name).contents())
+        #expect(home.cached == [])
+    }
+
+    @Test("compressed: right by ffprobe, or refused for a reason", arguments: files)
+    func compressed(name: String) async throws {
+        let outcome = try await home.run(["--compress=fast", "--", path(name).text], seconds: 120)
+        if let expected = Self.refused.first(where: { name.hasPrefix($0.begins) }) {
+            #expect(outcome.status == 1 && outcome.errors.contains(expected.word), "\(outcome.errors)")
+            #expect(home.cached == [] && home.received == [])
+            return
+        }
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(home.cached == [])
+        let received = try TestPath.make(home.receivedPath + "/" + #require(home.received.first))
+        if outcome.errors.contains("uploaded as it is") {
+            #expect(try received.contents() == path(name).contents())
+            return
+        }
+        let before = try await Judge.probe(path(name))
+        let after = try await Judge.probe(received)
+        // The main picture is the one with the most frames of those that are no attached picture.
+        let main = before.video.max { $0.frames < $1.frames }
+        #expect(after.video.count == (main == nil ? 0 : 1))
+        #expect(after.audio.count == before.audio.count)
+        if let main, let made = after.video.first {
+            #expect(made.frames == main.frames)
+            #expect(made.rotation == main.rotation)
+            #expect(abs(made.length - main.length) < 0.05 || main.length == 0 || !before.declaresLengths, "\(made.length) \(main.length)")
+        }
+        for (old, new) in zip(before.audio, after.audio) where old.length > 0 && before.declaresLengths {
+            #expect(abs(old.length - new.length) < 0.06, "\(old.length) \(new.length)")
+        }
+    }
+}
+
+extension Probed {
+    /// Whether the streams' durations stand in the container's header; elsewhere ffprobe guesses them.
+    fileprivate var declaresLengths: Bool { format?.format_name?.contains("mov") == true }
+}

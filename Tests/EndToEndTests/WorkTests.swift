@@ -1,0 +1,421 @@
+import Checksums
+import Foundation
+import IngestModel
+import IngestTestSupport
+import Testing
+
+/// The built program from outside: working, being told, several at once.
+@Suite("At work", .serialized, .timeLimit(.minutes(10)))
+struct WorkTests {
+    private let home: TestHome
+
+    init() throws {
+        home = try TestHome()
+    }
+
+    @discardableResult
+    private func recording(_ name: String = "capture.bin", size: Int = 3 * 1_048_576 + 4711, seed: UInt64 = 1) throws -> [UInt8] {
+        let bytes = TestBytes.make(size, seed: seed)
+        try home.directory.write(bytes, to: name)
+        return bytes
+    }
+
+    @Test("nothing configured: compressed, received, cleaned up; standard output is the URL")
+    func builtIn() async throws {
+        let outcome = try await home.run([TestPlace.fixture("capture.mov").text, "--compress=fast"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let name = try #require(home.received.first)
+        #expect(name.wholeMatch(of: /\d{10}-capture\.mp4/) != nil)
+        #expect(outcome.output == "file://\(home.receivedPath)/\(name)\n")
+        #expect(home.cached == [])
+        let probed = try await Judge.probe(TestPath.make(home.receivedPath + "/" + name))
+        #expect(probed.video.first?.frames == 150 && probed.audio.count == 1)
+    }
+
+    @Test("every event as a JSON line, with what belongs to it")
+    func json() async throws {
+        let outcome = try await home.run([TestPlace.fixture("two-languages.mov").text, "--compress=fast", "--json"])
+        let events = try outcome.output.split(separator: "\n").map {
+            try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        }
+        for event in events {
+            #expect(event["id"] as? Int == 1 && (event["time"] as? String)?.hasSuffix("Z") == true && event["file"] != nil && event["state"] != nil)
+        }
+        let kinds = events.compactMap { $0["event"] as? String }
+        #expect(kinds.last == "done" && kinds.contains("loss") && kinds.contains("progress"))
+        #expect(events.filter { $0["event"] as? String == "state" }.compactMap { $0["state"] as? String } == ["preparing", "ready", "uploading", "saving", "done"])
+        #expect(events.last?["sha256"] is String && events.last?["receipt"] as? String == "digest" && events.last?["url"] is String)
+    }
+
+    @Test("a recording that compressing makes no smaller goes as it is, under its own name, and says so")
+    func keptOriginal() async throws {
+        let small = home.path + "/small.mov"
+        try await Judge.record(
+            ["-f", "lavfi", "-i", "color=gray:size=320x180:rate=30:duration=1", "-c:v", "libx264", "-crf", "51", "-pix_fmt", "yuv420p"], to: TestPath.make(small))
+        let outcome = try await home.run([small, "--compress"])
+        #expect(outcome.status == 0 && outcome.errors.contains("uploaded as it is"))
+        let name = try #require(home.received.first)
+        #expect(name.hasSuffix("-small.mov"))
+        #expect(try TestPath.make(home.receivedPath + "/" + name).contents() == TestPath.make(small).contents())
+        #expect(try await home.items().first?["flags"] as? [String] == ["kept-original"])
+        #expect(home.cached == [])
+    }
+
+    @Test("pausing from another process stops an upload at once; resuming goes on there", arguments: ["pause", "cancel"])
+    func asked(wish: String) async throws {
+        let server = try await BlockServer()
+        try recording(size: 8 << 20)
+        let program = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "2M"])
+        try await eventually("two blocks are up") { try server.blocks().count >= 2 }
+        let asked = try await home.run([wish, "1"])
+        #expect(asked.status == 0)
+        let count = try server.blocks().count
+        let outcome = try await program.wait(seconds: 10)
+        #expect(try server.blocks().count <= count + 1)
+        if wish == "pause" {
+            #expect(outcome.status == 75 && outcome.errors.contains("ingest resume 1"))
+            #expect(home.cached.count == 1)
+            #expect(try await home.run(["run", "--once"]).status == 0)
+            #expect(try server.completed().isEmpty)
+            #expect(try await home.run(["resume", "1"]).status == 0)
+            #expect(try await home.run(["run", "--once"]).status == 0)
+            #expect(try server.completed().count == 1)
+            #expect(try server.blocks().count <= 9)
+        } else {
+            #expect(outcome.status == 1 && outcome.errors.contains("cancelled"))
+            #expect(home.cached == [])
+            #expect(try server.log().contains { $0.dropped != nil && $0.status == 204 })
+        }
+        server.stop()
+    }
+
+    @Test("pausing stops a running encoder; what it had made goes")
+    func pausingEncoder() async throws {
+        let long = home.path + "/long.mov"
+        try await Judge.record(
+            ["-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=30:duration=15", "-c:v", "libx264", "-preset", "ultrafast"], to: TestPath.make(long))
+        let program = try home.start([long, "--compress=small"])
+        try await eventually("it compresses") { home.cached.contains { $0.hasSuffix(".part") } && program.errors.contains("compressing") }
+        #expect(try await home.run(["pause", "1"]).status == 0)
+        #expect(try await program.wait(seconds: 10).status == 75)
+        #expect(home.cached == [])
+        #expect(try await home.state(of: 1) == "paused")
+    }
+
+    @Test("signals: ^C is 130 and keeps everything, TERM ends a run with 0 and a file with 130, a second ^C is at once")
+    func signals() async throws {
+        let server = try await BlockServer()
+        let bytes = try recording(size: 8 << 20)
+        for (words, signal, status) in [
+            (["capture.bin", "--to", server.destination, "--limit-rate", "2M"], SIGINT, 130), (["run"], SIGTERM, 0), (["run", "--once"], SIGINT, 130),
+            (["capture.bin", "--to", server.destination], SIGTERM, 130),
+        ] as [([String], Int32, Int32)] {
+            let count = try server.blocks().count
+            let program = try home.start(words)
+            try await eventually("a block is up") { try server.blocks().count > count }
+            program.send(signal)
+            #expect(try await program.wait(seconds: 10).status == status, "\(words)")
+            #expect(home.cached.count == 1)
+        }
+        let program = try home.start(["run", "--once"])
+        try await Task.sleep(for: .milliseconds(300))
+        program.send(SIGINT)
+        program.send(SIGINT)
+        #expect(try await program.wait(seconds: 5).status == 130)
+        #expect(try await home.run(["run", "--once"]).status == 0)
+        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
+        server.stop()
+    }
+
+    @Test("whoever asks for a recording that another process uploads follows it, and ends as it does")
+    func following() async throws {
+        let server = try await BlockServer()
+        try recording(size: 6 << 20)
+        let first = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "3M"])
+        try await eventually("a block is up") { try server.blocks().count >= 1 }
+        let second = try home.start(["capture.bin", "--to", server.destination])
+        let (one, two) = try await (first.wait(), second.wait())
+        #expect(one.status == 0 && two.status == 0)
+        #expect(one.output == two.output && two.output.contains("/files/"))
+        #expect(two.errors.contains("goes on as item 1") && two.errors.contains("uploading"))
+        #expect(try server.blocks().count == 6)
+        server.stop()
+    }
+
+    @Test("one that follows takes over when the other dies")
+    func takingOver() async throws {
+        let server = try await BlockServer()
+        let bytes = try recording(size: 6 << 20)
+        let first = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "2M"])
+        try await eventually("two blocks are up") { try server.blocks().count >= 2 }
+        let second = try home.start(["capture.bin", "--to", server.destination])
+        try await eventually("the other follows") { second.errors.contains("uploading") }
+        first.send(SIGKILL)
+        #expect(try await second.wait().status == 0)
+        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
+        #expect(try server.blocks().count <= 7)
+        server.stop()
+    }
+
+    @Test("several runs at once share the work: each file goes up once")
+    func severalRuns() async throws {
+        let server = try await BlockServer()
+        var digests: Set<String> = []
+        var names: [String] = []
+        for number in 1...12 {
+            names.append("file\(number).bin")
+            digests.insert(SHA256.digest(of: try recording("file\(number).bin", size: 300_000 + number, seed: UInt64(number))).hex)
+        }
+        #expect(try await home.run(["--detach", "--to", server.destination] + names).output.split(separator: "\n").count == 12)
+        let programs = try (0..<3).map { _ in try home.start(["run", "--once", "--jobs", "2"]) }
+        for program in programs { #expect(try await program.wait().status == 0) }
+        let done = try server.completed().compactMap { $0.sha256 }
+        #expect(Set(done) == digests && done.count == 12)
+        #expect(home.cached == [])
+        server.stop()
+    }
+
+    @Test("a far side that is away does not hold up another")
+    func awayBesideNear() async throws {
+        let server = try await BlockServer()
+        try recording("a.bin")
+        let bytes = try recording("b.bin", seed: 2)
+        _ = try await home.run(["--detach", "a.bin", "--to", "http://127.0.0.1:1/upload"])
+        _ = try await home.run(["--detach", "b.bin", "--to", server.destination])
+        let program = try home.start(["run", "--once"])
+        try await eventually("the second is up") { try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex] }
+        program.send(SIGTERM)
+        #expect(try await program.wait().status == 0)
+        server.stop()
+    }
+
+    @Test("patience: a far side that stays away leaves the file for later, with 75 and its copy kept")
+    func patience() async throws {
+        try recording()
+        let outcome = try await home.run(["capture.bin", "--to", "http://127.0.0.1:1/upload", "--patience", "1"])
+        #expect(outcome.status == 75 && outcome.errors.contains("not now") && outcome.errors.contains("ingest run"))
+        #expect(home.cached.count == 1)
+        let server = try await BlockServer(["503:600@0"])
+        let start = ContinuousClock.now
+        try recording("other.bin", seed: 3)
+        let demanded = try await home.run(["other.bin", "--to", server.destination, "--patience", "60"])
+        #expect(demanded.status == 75)
+        #expect(ContinuousClock.now - start < .seconds(30), "Retry-After beyond the patience leaves at once")
+        server.stop()
+    }
+
+    @Test("a recording that grows is taken again as it then is; one that is replaced goes as it was taken")
+    func changingRecordings() async throws {
+        let server = try await BlockServer()
+        let bytes = try recording(size: 4 << 20)
+        func started() async throws -> RunningProgram {
+            let program = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "2M"])
+            let count = try server.blocks().count
+            try await eventually("a block is up") { try server.blocks().count > count }
+            program.send(SIGKILL)
+            _ = try await program.wait()
+            return program
+        }
+        _ = try await started()
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: home.path + "/capture.bin"))
+        try file.seekToEnd()
+        try file.write(contentsOf: Data([1, 2, 3]))
+        try file.close()
+        let grown = try await home.run(["run", "--once"])
+        #expect(grown.status == 0 && grown.errors.contains("grown"), "\(grown.errors)")
+        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes + [1, 2, 3]).hex])
+        #expect(try server.log().contains { $0.dropped != nil && $0.status == 204 })
+        _ = try await started()
+        try FileManager.default.removeItem(atPath: home.path + "/capture.bin")
+        try recording(size: 4 << 20, seed: 9)
+        let replaced = try await home.run(["run", "--once"])
+        #expect(replaced.status == 0 && replaced.errors.contains("as it was taken"), "\(replaced.errors)")
+        #expect(try server.completed().last?.sha256 == SHA256.digest(of: bytes + [1, 2, 3]).hex)
+        server.stop()
+    }
+
+    @Test("a cached copy that is deleted, cut or touched is made again from the recording", arguments: ["delete", "cut", "touch", "replace"])
+    func lostCopies(how: String) async throws {
+        let server = try await BlockServer()
+        let bytes = try recording()
+        _ = try await home.run(["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        let copy = home.cachePath + "/" + (try #require(home.cached.first))
+        switch how {
+        case "delete": try FileManager.default.removeItem(atPath: copy)
+        case "cut": #expect(truncate(copy, 1000) == 0)
+        case "touch": try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: copy)
+        default: try Data(TestBytes.make(bytes.count, seed: 5)).write(to: URL(fileURLWithPath: copy))
+        }
+        let outcome = try await home.run(["run", "--once"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
+        #expect(home.cached == [])
+        server.stop()
+    }
+
+    @Test("a lost copy of a recording that is gone as well fails in words")
+    func lostForGood() async throws {
+        try recording()
+        _ = try await home.run(["capture.bin"], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        try FileManager.default.removeItem(atPath: home.cachePath + "/" + (try #require(home.cached.first)))
+        try FileManager.default.removeItem(atPath: home.path + "/capture.bin")
+        let outcome = try await home.run(["run", "--once"])
+        #expect(outcome.status == 1 && outcome.errors.contains("cannot be made again"))
+    }
+
+    @Test("never the last copy: without the recording nothing but force deletes it", arguments: ["remove", "cancel"])
+    func lastCopy(command: String) async throws {
+        try recording()
+        _ = try await home.run(["capture.bin"], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        try FileManager.default.removeItem(atPath: home.path + "/capture.bin")
+        let refused = try await home.run([command, "1"])
+        #expect(refused.status == 1 && refused.errors.contains("--force"))
+        #expect(home.cached.count == 1)
+        #expect(try await home.run([command, "1", "--force"]).status == 0)
+        #expect(home.cached == [])
+    }
+
+    @Test("linked instead of copied: nothing is written twice, and a change is noticed")
+    func linking() async throws {
+        let server = try await BlockServer()
+        let bytes = try recording()
+        let outcome = try await home.run(["capture.bin", "--cache", "link", "--to", server.destination])
+        #expect(outcome.status == 0)
+        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
+        #expect(home.cached == [])
+        #expect(try TestPath.make(home.path + "/capture.bin").contents() == bytes)
+        _ = try await home.run(["capture.bin", "--cache", "link", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: home.path + "/capture.bin"))
+        try file.write(contentsOf: Data([9, 9, 9]))
+        try file.close()
+        let changed = try await home.run(["run", "--once"])
+        // The link was the recording itself: what it was is gone, and nothing mixed goes up.
+        #expect(changed.status == 1, "\(changed.errors)")
+        #expect(try server.completed().count == 1)
+        server.stop()
+    }
+
+    @Test("the recording is never touched")
+    func untouched() async throws {
+        try recording()
+        let before = try FileManager.default.attributesOfItem(atPath: home.path + "/capture.bin")
+        #expect(try await home.run(["capture.bin"]).status == 0)
+        let after = try FileManager.default.attributesOfItem(atPath: home.path + "/capture.bin")
+        #expect(before[.modificationDate] as? Date == after[.modificationDate] as? Date)
+        #expect(before[.size] as? Int == after[.size] as? Int && before[.posixPermissions] as? Int == after[.posixPermissions] as? Int)
+    }
+
+    @Test("names that are hard: quotes, line ends, every script, 255 bytes, not UTF-8")
+    func names() async throws {
+        let server = try await BlockServer()
+        for name in ["ünï ’quote\"\n日本.mov", "-dash.mov", String(repeating: "x", count: 250) + ".mov", "--compress", " ", "a;rm -rf $HOME.mov"] {
+            let bytes = try recording(name, size: 1000, seed: UInt64(name.count))
+            let outcome = try await home.run(["--to", server.destination, "--", name])
+            #expect(outcome.status == 0, "\(name) \(outcome.errors)")
+            #expect(try server.completed().last?.sha256 == SHA256.digest(of: bytes).hex)
+        }
+        let script = "import os,sys; n=b'odd\\xff\\xfe.mov'; open(os.path.join(sys.argv[1].encode(), n),'wb').write(b'x'); import subprocess; sys.exit(subprocess.call([sys.argv[2].encode(), b'--to', sys.argv[3].encode(), os.path.join(sys.argv[1].encode(), n)]))"
+        let odd = try await RunningProgram(
+            "/usr/bin/env", ["python3", "-c", script, home.path, TestPlace.programs + "/ingest", server.destination], environment: home.environment
+        ).wait()
+        #expect(odd.status == 0, "\(odd.errors)")
+        server.stop()
+    }
+
+    @Test("a token in the environment opens a receiver that wants one, and stands nowhere")
+    func tokens() async throws {
+        let receiver = try home.start(["receive", "--listen", "127.0.0.1:0", "--store", home.path + "/store"], ["INGEST_TOKEN": "hunter2hunter2"])
+        try await eventually("it listens") { receiver.output.contains("listening on http://") }
+        let port = try #require(receiver.output.firstMatch(of: /127\.0\.0\.1:(\d+)/)?.1)
+        try recording()
+        let url = "http://127.0.0.1:\(port)/upload"
+        let without = try await home.run(["capture.bin", "--to", url])
+        #expect(without.status == 1 && without.errors.contains("token"))
+        let outcome = try await home.run(["capture.bin", "--to", url, "-v"], ["INGEST_TOKEN": "hunter2hunter2"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let everything = try await outcome.errors + outcome.output + home.run(["list", "--all", "--json"]).output + receiver.errors
+        #expect(!everything.contains("hunter2"))
+        for name in try home.directory.files(below: ".local/state/ingest") {
+            let bytes = try home.directory.file(".local/state/ingest/" + name).contents()
+            #expect(!String(decoding: bytes, as: UTF8.self).contains("hunter2"))
+        }
+        receiver.send(SIGTERM)
+        #expect(try await receiver.wait().status == 0)
+    }
+
+    @Test("a server whose certificate does not verify is not believed")
+    func certificates() async throws {
+        let directory = home.path
+        let made = try await Judge.tool(
+            "openssl",
+            ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-days", "1", "-keyout", directory + "/key.pem", "-out", directory + "/cert.pem"])
+        #expect(made.status == 0)
+        let script = """
+            import http.server, ssl, sys
+            s = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+            c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); c.load_cert_chain(sys.argv[1] + "/cert.pem", sys.argv[1] + "/key.pem")
+            s.socket = c.wrap_socket(s.socket, server_side=True); print(s.server_port, flush=True); s.serve_forever()
+            """
+        let server = try RunningProgram("/usr/bin/env", ["python3", "-c", script, directory], environment: home.environment)
+        try await eventually("it listens") { server.output.hasSuffix("\n") }
+        let port = server.output.trimmingCharacters(in: .newlines)
+        try recording()
+        let outcome = try await home.run(["capture.bin", "--to", "https://127.0.0.1:\(port)/upload", "--patience", "1"])
+        #expect(outcome.status == 75 && outcome.errors.contains("certificate"))
+        server.send(SIGKILL)
+    }
+
+    @Test("a reader that goes away ends the program quietly")
+    func closedPipes() async throws {
+        for number in 1...30 { try recording("f\(number)", size: 10, seed: UInt64(number)) }
+        _ = try await home.run(["--detach"] + (1...30).map { "f\($0)" })
+        let program = TestPlace.programs + "/ingest"
+        let outcome = try await RunningProgram(
+            "/bin/bash", ["-c", "'\(program)' list --all --json | head -c 10; exit ${PIPESTATUS[0]}"], environment: home.environment
+        ).wait()
+        #expect(outcome.status == 0 && outcome.errors.isEmpty)
+    }
+
+    @Test("on a terminal: one line that is redrawn, at most ten times a second, and fits")
+    func terminal() async throws {
+        let server = try await BlockServer()
+        try recording(size: 6 << 20)
+        let script = """
+            import os, pty, sys, select, struct, fcntl, termios, time
+            pid, fd = pty.fork()
+            if pid == 0:
+                os.execve(sys.argv[1], sys.argv[1:], os.environ)
+            fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 70, 0, 0))
+            out = b""
+            while True:
+                try:
+                    data = os.read(fd, 65536)
+                except OSError:
+                    break
+                if not data: break
+                out += data
+            sys.stdout.buffer.write(out)
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            """
+        var environment = home.environment
+        environment["TERM"] = "xterm"
+        let start = ContinuousClock.now
+        let outcome = try await RunningProgram(
+            "/usr/bin/env",
+            ["python3", "-c", script, TestPlace.programs + "/ingest", home.path + "/capture.bin", "--to", server.destination, "--limit-rate", "3M"],
+            environment: environment
+        ).wait()
+        let seconds = (ContinuousClock.now - start) / .seconds(1)
+        #expect(outcome.status == 0, "\(outcome.output)")
+        let lines = outcome.output.replacingOccurrences(of: "\r\n", with: "\n").split(separator: "\n").map {
+            $0.replacing(/\u{1B}\[[0-9]*[A-Za-z]/, with: "")
+        }
+        let moving = lines.filter { $0.contains("uploading") }
+        #expect(moving.contains { $0.wholeMatch(of: /capture\.bin  uploading  \d\.\d\dMB\/6\.00MB  \d+%  \d+\.\dMB\/s.*/) != nil }, "\(lines)")
+        #expect(moving.allSatisfy { $0.count < 70 })
+        #expect(Double(moving.count) <= seconds * 10 + 5)
+        #expect(outcome.output.contains("\u{1B}[1A"))
+        #expect(lines.contains { $0.contains("done (6.0 MiB") })
+        server.stop()
+    }
+}
