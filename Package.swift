@@ -117,7 +117,8 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "MediaProcessTests", dependencies: ["IngestModel", "IngestTestSupport", "MediaProcess", "ingest", "ingest-media"],
+            name: "MediaProcessTests",
+            dependencies: ["IngestModel", "IngestTestSupport", "MediaProcess", "ingest", "ingest-media"],
             swiftSettings: common),
         .testTarget(
             name: "TranscodingTests", dependencies: ["IngestModel", "IngestTestSupport", "Transcoding"],

@@ -68,6 +68,8 @@ private final class TransferLoop: @unchecked Sendable {
     private var transfers: [Int: Transfer] = [:]
 
     private static let globalInitialisation: Void = {
+        // With CURLOPT_NOSIGNAL libcurl leaves this to the program.
+        ThisProcess.ignoreBrokenPipes()
         guard ingest_curl_global_init() == CURLE_OK else { preconditionFailure("libcurl cannot be initialised") }
     }()
 

@@ -43,8 +43,7 @@ enum UploadCommand {
         return ExitCode.combined(intake.refusals + intake.items.map { _ in .done })
     }
 
-    private static func status(of id: ItemID, _ context: CommandContext, _ session: Session) async throws -> ExitCode
-    {
+    private static func status(of id: ItemID, _ context: CommandContext, _ session: Session) async throws -> ExitCode {
         guard let item = try await session.list.item(id) else {
             context.say("item \(id) was removed from the list meanwhile; it was not uploaded")
             return .failed

@@ -4,6 +4,7 @@ package import IngestModel
 
 /// Facts about this process.
 package enum ThisProcess {
+    /// Writing to a pipe or socket whose other end is gone becomes an error instead of the end of the process.
     package static func ignoreBrokenPipes() {
         signal(SIGPIPE, SIG_IGN)
     }
@@ -73,6 +74,8 @@ package final class ChildProcess: Sendable {
     package init(
         _ program: FilePath, arguments: [String], variables: [String: String]
     ) throws(SystemError) {
+        // A child may end before it has read its input.
+        ThisProcess.ignoreBrokenPipes()
         let inputPipe = try Pipe()
         let outputPipe = try Pipe()
         let null = try FileSystem.open(Self.nullDevice(), .readingAndWriting)

@@ -211,8 +211,8 @@ final class PictureEncoding {
         return try drain(graph)
     }
 
-    /// - Parameter declared: seconds that the container declares for the picture; a last picture whose duration had to be
-    ///   guessed does not go beyond them.
+    /// Takes out what is left. `declared` are the seconds that the container declares for the picture: a last picture whose
+    /// duration had to be guessed does not go beyond them. `false` if nobody wants more.
     func finish(declared: Double?) throws -> Bool {
         if let graph {
             try graph.graph.send(nil)

@@ -22,9 +22,12 @@ struct CrashTests {
 
     /// Points that an upload of a file as it is passes, and how often the pass that counts has come before.
     private static let uploadPoints = [
-        "after-enqueue", "while-preparing", "before-seal", "after-seal-stored", "after-seal-renamed", "before-open", "after-open-answered",
-        "after-open-stored", "before-block", "before-block:3", "after-block-answered", "after-block-answered:2", "after-block-stored",
-        "after-block-stored:3", "before-block:4", "after-receipt-answered", "after-receipt-stored", "after-done-stored", "after-copy-deleted",
+        "after-enqueue", "while-preparing", "before-seal", "after-seal-stored", "after-seal-renamed", "before-open",
+        "after-open-answered",
+        "after-open-stored", "before-block", "before-block:3", "after-block-answered", "after-block-answered:2",
+        "after-block-stored",
+        "after-block-stored:3", "before-block:4", "after-receipt-answered", "after-receipt-stored", "after-done-stored",
+        "after-copy-deleted",
     ]
 
     @Test("at every point of an upload", arguments: uploadPoints)
@@ -44,9 +47,11 @@ struct CrashTests {
         server.stop()
     }
 
-    @Test("at every point, and the same command again instead of a run", arguments: [
-        "after-enqueue", "before-seal", "after-open-answered", "after-block-stored:2", "after-receipt-stored",
-    ])
+    @Test(
+        "at every point, and the same command again instead of a run",
+        arguments: [
+            "after-enqueue", "before-seal", "after-open-answered", "after-block-stored:2", "after-receipt-stored",
+        ])
     func sameCommand(point: String) async throws {
         let server = try await BlockServer()
         let bytes = try recording()
@@ -60,9 +65,12 @@ struct CrashTests {
         server.stop()
     }
 
-    @Test("at every point, and the recording is gone by then: what was sealed still arrives", arguments: [
-        "after-seal-stored", "after-seal-renamed", "after-open-stored", "after-block-stored:2", "after-receipt-stored",
-    ])
+    @Test(
+        "at every point, and the recording is gone by then: what was sealed still arrives",
+        arguments: [
+            "after-seal-stored", "after-seal-renamed", "after-open-stored", "after-block-stored:2",
+            "after-receipt-stored",
+        ])
     func recordingGone(point: String) async throws {
         let server = try await BlockServer()
         let bytes = try recording()
@@ -75,9 +83,11 @@ struct CrashTests {
         server.stop()
     }
 
-    @Test("before anything was sealed, a recording that is gone fails in words and leaves nothing half done", arguments: [
-        "after-enqueue", "while-preparing", "before-seal",
-    ])
+    @Test(
+        "before anything was sealed, a recording that is gone fails in words and leaves nothing half done",
+        arguments: [
+            "after-enqueue", "while-preparing", "before-seal",
+        ])
     func recordingGoneEarly(point: String) async throws {
         _ = try recording()
         _ = try await home.run(["capture.bin"], ["INGEST_CRASH_AT": point])
@@ -87,11 +97,14 @@ struct CrashTests {
         #expect(home.cached == [])
     }
 
-    @Test("while compressing, and after", arguments: ["while-preparing", "before-seal", "after-seal-stored", "after-open-stored"])
+    @Test(
+        "while compressing, and after",
+        arguments: ["while-preparing", "before-seal", "after-seal-stored", "after-open-stored"])
     func compressing(point: String) async throws {
         let server = try await BlockServer()
         let recording = try TestPlace.fixture("capture.mov").text
-        let crashed = try await home.run([recording, "--compress=fast", "--to", server.destination], ["INGEST_CRASH_AT": point])
+        let crashed = try await home.run(
+            [recording, "--compress=fast", "--to", server.destination], ["INGEST_CRASH_AT": point])
         #expect(crashed.status == 1009)
         let finished = try await home.run(["run", "--once"])
         #expect(finished.status == 0, "\(finished.errors)")
@@ -100,13 +113,16 @@ struct CrashTests {
         server.stop()
     }
 
-    @Test("while cancelling: the copy goes, the far side is told, nothing is forgotten", arguments: [
-        "after-cancel-stored", "after-copy-deleted",
-    ])
+    @Test(
+        "while cancelling: the copy goes, the far side is told, nothing is forgotten",
+        arguments: [
+            "after-cancel-stored", "after-copy-deleted",
+        ])
     func cancelling(point: String) async throws {
         let server = try await BlockServer()
         _ = try recording()
-        _ = try await home.run(["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        _ = try await home.run(
+            ["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
         let crashed = try await home.run(["cancel", "1"], ["INGEST_CRASH_AT": point])
         #expect(crashed.status == 1009)
         #expect(try await home.run(["clean"]).status == 0)
@@ -120,7 +136,8 @@ struct CrashTests {
     func removing() async throws {
         let server = try await BlockServer()
         _ = try recording()
-        _ = try await home.run(["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        _ = try await home.run(
+            ["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
         #expect(try await home.run(["remove", "1"], ["INGEST_CRASH_AT": "after-cancel-stored"]).status == 1009)
         #expect(try await home.state(of: 1) == "cancelled")
         #expect(try await home.run(["run", "--once"]).status == 0)
@@ -134,7 +151,8 @@ struct CrashTests {
     func paying(point: String) async throws {
         let server = try await BlockServer()
         _ = try recording()
-        _ = try await home.run(["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        _ = try await home.run(
+            ["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
         #expect(try await home.run(["cancel", "1"]).status == 0)
         #expect(try await home.run(["clean"], ["INGEST_CRASH_AT": point]).status == 1009)
         #expect(try await home.run(["clean"]).status == 0)
@@ -147,7 +165,9 @@ struct CrashTests {
     func randomKills(round: Int) async throws {
         let server = try await BlockServer()
         let bytes = try recording(seed: UInt64(round))
-        _ = try await home.run(["--detach", "capture.bin", "--to", server.destination, "--limit-rate", "4M", "--block-size", "256KiB"])
+        _ = try await home.run([
+            "--detach", "capture.bin", "--to", server.destination, "--limit-rate", "4M", "--block-size", "256KiB",
+        ])
         for turn in 0..<(TestPlace.isFull ? 30 : 6) {
             let program = try home.start(["run", "--once"])
             try await Task.sleep(for: .milliseconds(40 + (turn * 97 + round * 31) % 350))
@@ -172,7 +192,9 @@ struct CrashTests {
         let first = program
         try await eventually("it listens") { first.output.contains("listening on http://") }
         let port = try #require(first.output.firstMatch(of: /127\.0\.0\.1:(\d+)/)?.1)
-        let upload = try home.start(["capture.bin", "--to", "http://127.0.0.1:\(port)/upload", "--limit-rate", "1500k", "--json"])
+        let upload = try home.start([
+            "capture.bin", "--to", "http://127.0.0.1:\(port)/upload", "--limit-rate", "1500k", "--json",
+        ])
         for _ in 0..<3 {
             try await Task.sleep(for: .milliseconds(600))
             program.send(SIGKILL)

@@ -5,7 +5,9 @@ import IngestTestSupport
 import Testing
 
 /// Recordings of other people's devices and programs, where they are at hand (`INGEST_MEDIA`).
-@Suite("Real recordings", .serialized, .timeLimit(.minutes(20)), .enabled(if: TestPlace.media != nil, "INGEST_MEDIA names no directory of recordings"))
+@Suite(
+    "Real recordings", .serialized, .timeLimit(.minutes(20)),
+    .enabled(if: TestPlace.media != nil, "INGEST_MEDIA names no directory of recordings"))
 struct MediaTests {
     private let home: TestHome
 
@@ -21,7 +23,8 @@ struct MediaTests {
 
     /// Recordings that `--compress` must refuse, and a word of the reason: each is cut, damaged or no recording.
     private static let refused: [(begins: String, word: String)] = [
-        ("empty-edit", "damaged"), ("exiv2-poc", "not a recording"), ("m4a-two-cover", "damaged"), ("matroska-validation", "cut off"),
+        ("empty-edit", "damaged"), ("exiv2-poc", "not a recording"), ("m4a-two-cover", "damaged"),
+        ("matroska-validation", "cut off"),
         ("no-moov", "moov"), ("sony-a7-xavc", "decoded"), ("wrong-ext-mpegts", "damaged"),
     ]
 
@@ -60,7 +63,9 @@ struct MediaTests {
         if let main, let made = after.video.first {
             #expect(made.frames == main.frames)
             #expect(made.rotation == main.rotation)
-            #expect(abs(made.length - main.length) < 0.05 || main.length == 0 || !before.declaresLengths, "\(made.length) \(main.length)")
+            #expect(
+                abs(made.length - main.length) < 0.05 || main.length == 0 || !before.declaresLengths,
+                "\(made.length) \(main.length)")
         }
         for (old, new) in zip(before.audio, after.audio) where old.length > 0 && before.declaresLengths {
             #expect(abs(old.length - new.length) < 0.06, "\(old.length) \(new.length)")
@@ -70,5 +75,5 @@ struct MediaTests {
 
 extension Probed {
     /// Whether the streams' durations stand in the container's header; elsewhere ffprobe guesses them.
-    fileprivate var declaresLengths: Bool { format?.format_name?.contains("mov") == true }
+    fileprivate var declaresLengths: Bool { format?.formatName?.contains("mov") == true }
 }

@@ -14,7 +14,9 @@ struct WorkTests {
     }
 
     @discardableResult
-    private func recording(_ name: String = "capture.bin", size: Int = 3 * 1_048_576 + 4711, seed: UInt64 = 1) throws -> [UInt8] {
+    private func recording(_ name: String = "capture.bin", size: Int = 3 * 1_048_576 + 4711, seed: UInt64 = 1) throws
+        -> [UInt8]
+    {
         let bytes = TestBytes.make(size, seed: seed)
         try home.directory.write(bytes, to: name)
         return bytes
@@ -39,19 +41,29 @@ struct WorkTests {
             try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
         }
         for event in events {
-            #expect(event["id"] as? Int == 1 && (event["time"] as? String)?.hasSuffix("Z") == true && event["file"] != nil && event["state"] != nil)
+            #expect(
+                event["id"] as? Int == 1 && (event["time"] as? String)?.hasSuffix("Z") == true && event["file"] != nil
+                    && event["state"] != nil)
         }
         let kinds = events.compactMap { $0["event"] as? String }
         #expect(kinds.last == "done" && kinds.contains("loss") && kinds.contains("progress"))
-        #expect(events.filter { $0["event"] as? String == "state" }.compactMap { $0["state"] as? String } == ["preparing", "ready", "uploading", "saving", "done"])
-        #expect(events.last?["sha256"] is String && events.last?["receipt"] as? String == "digest" && events.last?["url"] is String)
+        #expect(
+            events.filter { $0["event"] as? String == "state" }.compactMap { $0["state"] as? String } == [
+                "preparing", "ready", "uploading", "saving", "done",
+            ])
+        #expect(
+            events.last?["sha256"] is String && events.last?["receipt"] as? String == "digest"
+                && events.last?["url"] is String)
     }
 
     @Test("a recording that compressing makes no smaller goes as it is, under its own name, and says so")
     func keptOriginal() async throws {
         let small = home.path + "/small.mov"
         try await Judge.record(
-            ["-f", "lavfi", "-i", "color=gray:size=320x180:rate=30:duration=1", "-c:v", "libx264", "-crf", "51", "-pix_fmt", "yuv420p"], to: TestPath.make(small))
+            [
+                "-f", "lavfi", "-i", "color=gray:size=320x180:rate=30:duration=1", "-c:v", "libx264", "-crf", "51",
+                "-pix_fmt", "yuv420p",
+            ], to: TestPath.make(small))
         let outcome = try await home.run([small, "--compress"])
         #expect(outcome.status == 0 && outcome.errors.contains("uploaded as it is"))
         let name = try #require(home.received.first)
@@ -61,7 +73,8 @@ struct WorkTests {
         #expect(home.cached == [])
     }
 
-    @Test("pausing from another process stops an upload at once; resuming goes on there", arguments: ["pause", "cancel"])
+    @Test(
+        "pausing from another process stops an upload at once; resuming goes on there", arguments: ["pause", "cancel"])
     func asked(wish: String) async throws {
         let server = try await BlockServer()
         try recording(size: 8 << 20)
@@ -93,9 +106,14 @@ struct WorkTests {
     func pausingEncoder() async throws {
         let long = home.path + "/long.mov"
         try await Judge.record(
-            ["-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=30:duration=15", "-c:v", "libx264", "-preset", "ultrafast"], to: TestPath.make(long))
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=30:duration=15", "-c:v", "libx264", "-preset",
+                "ultrafast",
+            ], to: TestPath.make(long))
         let program = try home.start([long, "--compress=small"])
-        try await eventually("it compresses") { home.cached.contains { $0.hasSuffix(".part") } && program.errors.contains("compressing") }
+        try await eventually("it compresses") {
+            home.cached.contains { $0.hasSuffix(".part") } && program.errors.contains("compressing")
+        }
         #expect(try await home.run(["pause", "1"]).status == 0)
         #expect(try await program.wait(seconds: 10).status == 75)
         #expect(home.cached == [])
@@ -107,7 +125,8 @@ struct WorkTests {
         let server = try await BlockServer()
         let bytes = try recording(size: 8 << 20)
         for (words, signal, status) in [
-            (["capture.bin", "--to", server.destination, "--limit-rate", "2M"], SIGINT, 130), (["run"], SIGTERM, 0), (["run", "--once"], SIGINT, 130),
+            (["capture.bin", "--to", server.destination, "--limit-rate", "2M"], SIGINT, 130), (["run"], SIGTERM, 0),
+            (["run", "--once"], SIGINT, 130),
             (["capture.bin", "--to", server.destination], SIGTERM, 130),
         ] as [([String], Int32, Int32)] {
             let count = try server.blocks().count
@@ -164,9 +183,12 @@ struct WorkTests {
         var names: [String] = []
         for number in 1...12 {
             names.append("file\(number).bin")
-            digests.insert(SHA256.digest(of: try recording("file\(number).bin", size: 300_000 + number, seed: UInt64(number))).hex)
+            digests.insert(
+                SHA256.digest(of: try recording("file\(number).bin", size: 300_000 + number, seed: UInt64(number))).hex)
         }
-        #expect(try await home.run(["--detach", "--to", server.destination] + names).output.split(separator: "\n").count == 12)
+        #expect(
+            try await home.run(["--detach", "--to", server.destination] + names).output.split(separator: "\n").count
+                == 12)
         let programs = try (0..<3).map { _ in try home.start(["run", "--once", "--jobs", "2"]) }
         for program in programs { #expect(try await program.wait().status == 0) }
         let done = try server.completed().compactMap { $0.sha256 }
@@ -183,7 +205,9 @@ struct WorkTests {
         _ = try await home.run(["--detach", "a.bin", "--to", "http://127.0.0.1:1/upload"])
         _ = try await home.run(["--detach", "b.bin", "--to", server.destination])
         let program = try home.start(["run", "--once"])
-        try await eventually("the second is up") { try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex] }
+        try await eventually("the second is up") {
+            try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex]
+        }
         program.send(SIGTERM)
         #expect(try await program.wait().status == 0)
         server.stop()
@@ -234,16 +258,21 @@ struct WorkTests {
         server.stop()
     }
 
-    @Test("a cached copy that is deleted, cut or touched is made again from the recording", arguments: ["delete", "cut", "touch", "replace"])
+    @Test(
+        "a cached copy that is deleted, cut or touched is made again from the recording",
+        arguments: ["delete", "cut", "touch", "replace"])
     func lostCopies(how: String) async throws {
         let server = try await BlockServer()
         let bytes = try recording()
-        _ = try await home.run(["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        _ = try await home.run(
+            ["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
         let copy = home.cachePath + "/" + (try #require(home.cached.first))
         switch how {
         case "delete": try FileManager.default.removeItem(atPath: copy)
         case "cut": #expect(truncate(copy, 1000) == 0)
-        case "touch": try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: copy)
+        case "touch":
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: copy)
         default: try Data(TestBytes.make(bytes.count, seed: 5)).write(to: URL(fileURLWithPath: copy))
         }
         let outcome = try await home.run(["run", "--once"])
@@ -284,7 +313,8 @@ struct WorkTests {
         #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
         #expect(home.cached == [])
         #expect(try TestPath.make(home.path + "/capture.bin").contents() == bytes)
-        _ = try await home.run(["capture.bin", "--cache", "link", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        _ = try await home.run(
+            ["capture.bin", "--cache", "link", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: home.path + "/capture.bin"))
         try file.write(contentsOf: Data([9, 9, 9]))
         try file.close()
@@ -302,21 +332,28 @@ struct WorkTests {
         #expect(try await home.run(["capture.bin"]).status == 0)
         let after = try FileManager.default.attributesOfItem(atPath: home.path + "/capture.bin")
         #expect(before[.modificationDate] as? Date == after[.modificationDate] as? Date)
-        #expect(before[.size] as? Int == after[.size] as? Int && before[.posixPermissions] as? Int == after[.posixPermissions] as? Int)
+        #expect(
+            before[.size] as? Int == after[.size] as? Int
+                && before[.posixPermissions] as? Int == after[.posixPermissions] as? Int)
     }
 
     @Test("names that are hard: quotes, line ends, every script, 255 bytes, not UTF-8")
     func names() async throws {
         let server = try await BlockServer()
-        for name in ["ünï ’quote\"\n日本.mov", "-dash.mov", String(repeating: "x", count: 250) + ".mov", "--compress", " ", "a;rm -rf $HOME.mov"] {
+        for name in [
+            "ünï ’quote\"\n日本.mov", "-dash.mov", String(repeating: "x", count: 250) + ".mov", "--compress", " ",
+            "a;rm -rf $HOME.mov",
+        ] {
             let bytes = try recording(name, size: 1000, seed: UInt64(name.count))
             let outcome = try await home.run(["--to", server.destination, "--", name])
             #expect(outcome.status == 0, "\(name) \(outcome.errors)")
             #expect(try server.completed().last?.sha256 == SHA256.digest(of: bytes).hex)
         }
-        let script = "import os,sys; n=b'odd\\xff\\xfe.mov'; open(os.path.join(sys.argv[1].encode(), n),'wb').write(b'x'); import subprocess; sys.exit(subprocess.call([sys.argv[2].encode(), b'--to', sys.argv[3].encode(), os.path.join(sys.argv[1].encode(), n)]))"
+        let script =
+            "import os,sys; n=b'odd\\xff\\xfe.mov'; open(os.path.join(sys.argv[1].encode(), n),'wb').write(b'x'); import subprocess; sys.exit(subprocess.call([sys.argv[2].encode(), b'--to', sys.argv[3].encode(), os.path.join(sys.argv[1].encode(), n)]))"
         let odd = try await RunningProgram(
-            "/usr/bin/env", ["python3", "-c", script, home.path, TestPlace.programs + "/ingest", server.destination], environment: home.environment
+            "/usr/bin/env", ["python3", "-c", script, home.path, TestPlace.programs + "/ingest", server.destination],
+            environment: home.environment
         ).wait()
         #expect(odd.status == 0, "\(odd.errors)")
         server.stop()
@@ -324,7 +361,8 @@ struct WorkTests {
 
     @Test("a token in the environment opens a receiver that wants one, and stands nowhere")
     func tokens() async throws {
-        let receiver = try home.start(["receive", "--listen", "127.0.0.1:0", "--store", home.path + "/store"], ["INGEST_TOKEN": "hunter2hunter2"])
+        let receiver = try home.start(
+            ["receive", "--listen", "127.0.0.1:0", "--store", home.path + "/store"], ["INGEST_TOKEN": "hunter2hunter2"])
         try await eventually("it listens") { receiver.output.contains("listening on http://") }
         let port = try #require(receiver.output.firstMatch(of: /127\.0\.0\.1:(\d+)/)?.1)
         try recording()
@@ -333,7 +371,8 @@ struct WorkTests {
         #expect(without.status == 1 && without.errors.contains("token"))
         let outcome = try await home.run(["capture.bin", "--to", url, "-v"], ["INGEST_TOKEN": "hunter2hunter2"])
         #expect(outcome.status == 0, "\(outcome.errors)")
-        let everything = try await outcome.errors + outcome.output + home.run(["list", "--all", "--json"]).output + receiver.errors
+        let everything =
+            try await outcome.errors + outcome.output + home.run(["list", "--all", "--json"]).output + receiver.errors
         #expect(!everything.contains("hunter2"))
         for name in try home.directory.files(below: ".local/state/ingest") {
             let bytes = try home.directory.file(".local/state/ingest/" + name).contents()
@@ -348,7 +387,10 @@ struct WorkTests {
         let directory = home.path
         let made = try await Judge.tool(
             "openssl",
-            ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-days", "1", "-keyout", directory + "/key.pem", "-out", directory + "/cert.pem"])
+            [
+                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-days", "1", "-keyout",
+                directory + "/key.pem", "-out", directory + "/cert.pem",
+            ])
         #expect(made.status == 0)
         let script = """
             import http.server, ssl, sys
@@ -356,7 +398,8 @@ struct WorkTests {
             c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); c.load_cert_chain(sys.argv[1] + "/cert.pem", sys.argv[1] + "/key.pem")
             s.socket = c.wrap_socket(s.socket, server_side=True); print(s.server_port, flush=True); s.serve_forever()
             """
-        let server = try RunningProgram("/usr/bin/env", ["python3", "-c", script, directory], environment: home.environment)
+        let server = try RunningProgram(
+            "/usr/bin/env", ["python3", "-c", script, directory], environment: home.environment)
         try await eventually("it listens") { server.output.hasSuffix("\n") }
         let port = server.output.trimmingCharacters(in: .newlines)
         try recording()
@@ -371,7 +414,8 @@ struct WorkTests {
         _ = try await home.run(["--detach"] + (1...30).map { "f\($0)" })
         let program = TestPlace.programs + "/ingest"
         let outcome = try await RunningProgram(
-            "/bin/bash", ["-c", "'\(program)' list --all --json | head -c 10; exit ${PIPESTATUS[0]}"], environment: home.environment
+            "/bin/bash", ["-c", "'\(program)' list --all --json | head -c 10; exit ${PIPESTATUS[0]}"],
+            environment: home.environment
         ).wait()
         #expect(outcome.status == 0 && outcome.errors.isEmpty)
     }
@@ -402,7 +446,10 @@ struct WorkTests {
         let start = ContinuousClock.now
         let outcome = try await RunningProgram(
             "/usr/bin/env",
-            ["python3", "-c", script, TestPlace.programs + "/ingest", home.path + "/capture.bin", "--to", server.destination, "--limit-rate", "3M"],
+            [
+                "python3", "-c", script, TestPlace.programs + "/ingest", home.path + "/capture.bin", "--to",
+                server.destination, "--limit-rate", "3M",
+            ],
             environment: environment
         ).wait()
         let seconds = (ContinuousClock.now - start) / .seconds(1)
@@ -411,7 +458,10 @@ struct WorkTests {
             $0.replacing(/\u{1B}\[[0-9]*[A-Za-z]/, with: "")
         }
         let moving = lines.filter { $0.contains("uploading") }
-        #expect(moving.contains { $0.wholeMatch(of: /capture\.bin  uploading  \d\.\d\dMB\/6\.00MB  \d+%  \d+\.\dMB\/s.*/) != nil }, "\(lines)")
+        #expect(
+            moving.contains {
+                $0.wholeMatch(of: /capture\.bin  uploading  \d\.\d\dMB\/6\.00MB  \d+%  \d+\.\dMB\/s.*/) != nil
+            }, "\(lines)")
         #expect(moving.allSatisfy { $0.count < 70 })
         #expect(Double(moving.count) <= seconds * 10 + 5)
         #expect(outcome.output.contains("\u{1B}[1A"))

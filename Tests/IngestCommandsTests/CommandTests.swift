@@ -27,7 +27,8 @@ struct CommandTests {
         let err = try FileSystem.open(errPath, .creating)
         let context = CommandContext(
             environment: Environment(
-                variables: ["HOME": directory.path.text, "TERM": "dumb"].merging(variables) { $1 }, workingDirectory: directory.path,
+                variables: ["HOME": directory.path.text, "TERM": "dumb"].merging(variables) { $1 },
+                workingDirectory: directory.path,
                 programDirectory: try TestPath.make(TestPlace.programs)),
             output: OutputStream(SharedDescriptor(out)), errors: OutputStream(SharedDescriptor(err)), now: { Date() })
         let status = await IngestProgram.run(words.map { Array($0.utf8) }, context)
@@ -36,9 +37,12 @@ struct CommandTests {
             errors: String(decoding: try errPath.contents(), as: UTF8.self))
     }
 
-    @Test("help of every command: fits a screen, names every option once", arguments: [
-        "", "run", "list", "show", "pause", "resume", "retry", "next", "cancel", "remove", "clear", "clean", "probe", "receive",
-    ])
+    @Test(
+        "help of every command: fits a screen, names every option once",
+        arguments: [
+            "", "run", "list", "show", "pause", "resume", "retry", "next", "cancel", "remove", "clear", "clean",
+            "probe", "receive",
+        ])
     func help(command: String) async throws {
         let result = try await run([command, "--help"].filter { !$0.isEmpty })
         #expect(result.status == .done && result.errors.isEmpty)
@@ -50,14 +54,22 @@ struct CommandTests {
         for name in ["help", "verbose", "quiet"] { #expect(names.contains(name)) }
     }
 
-    @Test("wrong usage: status 2, every problem in a line, and where the help is", arguments: [
-        (["--compres", "x"], "--compress"), ([], "name a file"), (["--to", "gopher://x/", "x"], "gopher"), (["run", "x"], "takes no operand"),
-        (["pause"], "ids"), (["pause", "x"], "no id"), (["pause", "1", "--all"], "not both"), (["show"], "id"), (["--block-size=0", "x"], "1 byte to 1GiB"),
-        (["--block-size=2GiB", "x"], "1 byte to 1GiB"), (["--limit-rate=0", "x"], "bytes a second"), (["--compress=best", "x"], "fast, balanced or small"),
-        (["--codec=h264", "x"], "goes with --compress"), (["--remux", "--compress", "x"], "exclude"), (["--patience=soon", "x"], "duration"),
-        (["--jobs=0", "x"], "from 1 to 64"), (["receive", "--listen=x"], "ADDR:PORT"), (["list", "--compress"], "unknown option"),
-        (["--cache=move", "x"], "copy or link"), (["receive", "--json"], "unknown option"), (["probe"], "look into"), (["next", "--all"], "one item"),
-    ])
+    @Test(
+        "wrong usage: status 2, every problem in a line, and where the help is",
+        arguments: [
+            (["--compres", "x"], "--compress"), ([], "name a file"), (["--to", "gopher://x/", "x"], "gopher"),
+            (["run", "x"], "takes no operand"),
+            (["pause"], "ids"), (["pause", "x"], "no id"), (["pause", "1", "--all"], "not both"), (["show"], "id"),
+            (["--block-size=0", "x"], "1 byte to 1GiB"),
+            (["--block-size=2GiB", "x"], "1 byte to 1GiB"), (["--limit-rate=0", "x"], "bytes a second"),
+            (["--compress=best", "x"], "fast, balanced or small"),
+            (["--codec=h264", "x"], "goes with --compress"), (["--remux", "--compress", "x"], "exclude"),
+            (["--patience=soon", "x"], "duration"),
+            (["--jobs=0", "x"], "from 1 to 64"), (["receive", "--listen=x"], "ADDR:PORT"),
+            (["list", "--compress"], "unknown option"),
+            (["--cache=move", "x"], "copy or link"), (["receive", "--json"], "unknown option"),
+            (["probe"], "look into"), (["next", "--all"], "one item"),
+        ])
     func usage(words: [String], mention: String) async throws {
         let result = try await run(words)
         #expect(result.status == .usage)
@@ -72,15 +84,20 @@ struct CommandTests {
         #expect(result.status == .usage && !result.errors.contains("hunter2"))
     }
 
-    @Test("only --json, -q, -v and --color may stand before a command", arguments: [
-        (["--json", "list"], "[]\n"), (["-q", "--json", "list"], "[]\n"), (["-qv", "--json", "--color", "never", "list"], "[]\n"),
-        (["--color=never", "list", "--json"], "[]\n"),
-    ])
+    @Test(
+        "only --json, -q, -v and --color may stand before a command",
+        arguments: [
+            (["--json", "list"], "[]\n"), (["-q", "--json", "list"], "[]\n"),
+            (["-qv", "--json", "--color", "never", "list"], "[]\n"),
+            (["--color=never", "list", "--json"], "[]\n"),
+        ])
     func beforeCommands(words: [String], output: String) async throws {
         #expect(try await run(words).output == output)
     }
 
-    @Test("files that are called like commands are named with ./ or behind --", arguments: [["./list"], ["--", "list"], ["--limit-rate=1M", "list"]])
+    @Test(
+        "files that are called like commands are named with ./ or behind --",
+        arguments: [["./list"], ["--", "list"], ["--limit-rate=1M", "list"]])
     func commandNames(words: [String]) async throws {
         try directory.write([1, 2, 3], to: "list")
         let result = try await run(["--detach"] + words)
@@ -98,17 +115,23 @@ struct CommandTests {
     @Test("detached files are on the list with what they were given; the list tells")
     func detaching() async throws {
         try directory.write(TestBytes.make(3_000_000), to: "a.mov")
-        let added = try await run(["-d", "a.mov", "--block-size=512KiB", "--limit-rate=2M", "--to", "http://127.0.0.1:9/up", "--compress=small"])
+        let added = try await run([
+            "-d", "a.mov", "--block-size=512KiB", "--limit-rate=2M", "--to", "http://127.0.0.1:9/up",
+            "--compress=small",
+        ])
         #expect(added.status == .done && added.output == "1\n" && added.errors.contains("must stay"))
         let shown = try await run(["show", "1", "--json"])
         let item = try #require(try JSONSerialization.jsonObject(with: Data(shown.output.utf8)) as? [String: Any])
         #expect(item["state"] as? String == "queued")
         #expect(item["destination"] as? String == "http://127.0.0.1:9/up")
         #expect(item["options"] as? [String] == ["--compress=small", "--block-size=524288", "--limit-rate=2000000"])
-        #expect(item["totalSize"] as? Int == 3_000_000 && item["totalCount"] as? Int == 6 && item["uploadedCount"] as? Int == 0)
+        #expect(
+            item["totalSize"] as? Int == 3_000_000 && item["totalCount"] as? Int == 6
+                && item["uploadedCount"] as? Int == 0)
         #expect(item["progressText"] as? String == "0.00MB/2.86MB" && item["uploadPercent"] as? Int == 0)
         for key in [
-            "id", "uuid", "group", "file", "title", "parameters", "flags", "sourceSHA256", "cleanup", "after", "created", "updated", "url", "sha256",
+            "id", "uuid", "group", "file", "title", "parameters", "flags", "sourceSHA256", "cleanup", "after",
+            "created", "updated", "url", "sha256",
             "receipt", "reason", "code", "retryAfter", "stage", "bytes", "total", "rate", "filePath",
         ] { #expect(item.keys.contains(key), "\(key)") }
         let text = try await run(["list"]).output
@@ -123,7 +146,9 @@ struct CommandTests {
         for name in ["a", "b", "c"] { try directory.write(Array(name.utf8), to: name) }
         _ = try await run(["-d", "a", "b", "c"])
         func state(_ id: Int) async throws -> String? {
-            let items = try JSONSerialization.jsonObject(with: Data(try await run(["list", "--all", "--json"]).output.utf8)) as? [[String: Any]]
+            let items =
+                try JSONSerialization.jsonObject(with: Data(try await run(["list", "--all", "--json"]).output.utf8))
+                as? [[String: Any]]
             return items?.first { $0["id"] as? Int == id }?["state"] as? String
         }
         #expect(try await run(["pause", "1", "2"]).status == .done)
@@ -160,7 +185,9 @@ struct CommandTests {
         _ = try await run(["-d", name])
         for words in [["list"], ["show", "1"], ["cancel", "1"]] {
             let result = try await run(words)
-            #expect(!(result.output + result.errors).contains("\u{1B}") && !(result.output + result.errors).contains("\u{9B}"), "\(words)")
+            #expect(
+                !(result.output + result.errors).contains("\u{1B}")
+                    && !(result.output + result.errors).contains("\u{9B}"), "\(words)")
         }
         // In JSON it is kept, escaped.
         #expect(try await run(["list", "--all", "--json"]).output.contains("\\u001b"))
@@ -203,10 +230,14 @@ struct CommandTests {
         #expect(try directory.files(below: ".cache/Video") == ["CACHEDIR.TAG"])
     }
 
-    @Test("statuses of several files", arguments: [
-        ([ExitCode.done, .done], ExitCode.done), ([.done, .failed], .partly), ([.failed, .failed], .failed), ([.later, .done], .later),
-        ([.later, .failed], .failed), ([.usage, .failed, .done], .usage), ([.interrupted, .usage], .interrupted), ([], .done), ([.partly, .failed], .partly),
-    ])
+    @Test(
+        "statuses of several files",
+        arguments: [
+            ([ExitCode.done, .done], ExitCode.done), ([.done, .failed], .partly), ([.failed, .failed], .failed),
+            ([.later, .done], .later),
+            ([.later, .failed], .failed), ([.usage, .failed, .done], .usage), ([.interrupted, .usage], .interrupted),
+            ([], .done), ([.partly, .failed], .partly),
+        ])
     func statuses(all: [ExitCode], combined: ExitCode) {
         #expect(ExitCode.combined(all) == combined)
     }

@@ -77,7 +77,9 @@ struct BlockUploadTests {
         var machine = try Self.machine(token: nil)
         #expect(Self.fault(machine.take(Self.json(#"{"data":{}}"#), to: .open, newKey: UUID()))?.code == .invalidAnswer)
         machine = try Self.machine(acknowledged: 2)
-        #expect(Self.fault(machine.take(Self.json(#"{"data":{}}"#), to: machine.next, newKey: UUID()))?.code == .invalidAnswer)
+        #expect(
+            Self.fault(machine.take(Self.json(#"{"data":{}}"#), to: machine.next, newKey: UUID()))?.code
+                == .invalidAnswer)
         machine = try Self.machine(acknowledged: 2)
         let empty = machine.take(Self.json(#"{"data":{"fileUrl":""}}"#), to: machine.next, newKey: UUID())
         #expect(Self.fault(empty)?.code == .invalidAnswer)
@@ -100,7 +102,8 @@ struct BlockUploadTests {
         #expect(machine.next == .block(number: 3, range: 20..<25))
         machine = try Self.machine(acknowledged: 1)
         #expect(
-            Self.goesOn(machine.take(Self.json(#"{"data":{"receivedCount":0}}"#), to: machine.next, newKey: UUID())) == false)
+            Self.goesOn(machine.take(Self.json(#"{"data":{"receivedCount":0}}"#), to: machine.next, newKey: UUID()))
+                == false)
         #expect(machine.next == .block(number: 1, range: 0..<10))
     }
 
@@ -124,9 +127,11 @@ struct BlockUploadTests {
         }
     }
 
-    @Test("malformed fields, wrong lengths and other refusals fail at once", arguments: [
-        ("field", 400), ("length", 400), ("x", 400), ("x", 405), ("x", 410), ("x", 418), ("x", 451),
-    ])
+    @Test(
+        "malformed fields, wrong lengths and other refusals fail at once",
+        arguments: [
+            ("field", 400), ("length", 400), ("x", 400), ("x", 405), ("x", 410), ("x", 418), ("x", 451),
+        ])
     func refusals(code: String, status: Int) throws {
         var machine = try Self.machine()
         let fault = Self.fault(machine.take(Self.refusal(code, status: status), to: machine.next, newKey: UUID()))
@@ -137,7 +142,9 @@ struct BlockUploadTests {
     @Test("a refused token is read again once, then the item fails", arguments: [401, 403])
     func credentials(status: Int) throws {
         var machine = try Self.machine()
-        guard case .refreshCredentials = machine.take(Self.refusal("token", status: status), to: machine.next, newKey: UUID())
+        guard
+            case .refreshCredentials = machine.take(
+                Self.refusal("token", status: status), to: machine.next, newKey: UUID())
         else { throw Wrong() }
         let fault = Self.fault(machine.take(Self.refusal("token", status: status), to: machine.next, newKey: UUID()))
         #expect(fault?.code == .credentials)
@@ -148,12 +155,15 @@ struct BlockUploadTests {
         var machine = try Self.machine(acknowledged: 1)
         let key = machine.ledger.key
         for _ in 1...3 {
-            #expect(Self.goesOn(machine.take(Self.refusal("unknownToken", status: 404), to: machine.next, newKey: UUID())) == false)
+            #expect(
+                Self.goesOn(machine.take(Self.refusal("unknownToken", status: 404), to: machine.next, newKey: UUID()))
+                    == false)
             #expect(machine.next == .open)
             _ = machine.take(Self.json(#"{"data":{"upToken":"N"}}"#), to: .open, newKey: UUID())
         }
         #expect(machine.ledger.key == key)
-        let fault = Self.fault(machine.take(Self.refusal("unknownToken", status: 404), to: machine.next, newKey: UUID()))
+        let fault = Self.fault(
+            machine.take(Self.refusal("unknownToken", status: 404), to: machine.next, newKey: UUID()))
         #expect(fault?.code == .forgotten)
     }
 
@@ -166,15 +176,22 @@ struct BlockUploadTests {
     @Test("out of order: goes on where the far side wants, and gives up when they never agree")
     func outOfOrder() throws {
         var machine = try Self.machine(acknowledged: 2)
-        #expect(Self.goesOn(machine.take(Self.refusal("sequence", status: 409, expected: 2), to: machine.next, newKey: UUID())) == false)
+        #expect(
+            Self.goesOn(
+                machine.take(Self.refusal("sequence", status: 409, expected: 2), to: machine.next, newKey: UUID()))
+                == false)
         #expect(machine.next == .block(number: 2, range: 10..<20))
         // Ahead is progress.
         machine = try Self.machine(acknowledged: 0)
-        #expect(Self.goesOn(machine.take(Self.refusal("sequence", status: 409, expected: 3), to: machine.next, newKey: UUID())) == true)
+        #expect(
+            Self.goesOn(
+                machine.take(Self.refusal("sequence", status: 409, expected: 3), to: machine.next, newKey: UUID()))
+                == true)
         machine = try Self.machine(acknowledged: 2)
         var outcome = BlockUpload.Outcome.again
         for expected in [1, 3, 1, 3] {
-            outcome = machine.take(Self.refusal("sequence", status: 409, expected: expected), to: machine.next, newKey: UUID())
+            outcome = machine.take(
+                Self.refusal("sequence", status: 409, expected: expected), to: machine.next, newKey: UUID())
         }
         #expect(Self.fault(outcome)?.code == .conflict)
         // Without a number to go on: opened again under the same key.
@@ -188,7 +205,8 @@ struct BlockUploadTests {
         var machine = try Self.machine(acknowledged: 2)
         let old = machine.ledger.key
         let fresh = UUID()
-        guard case .startAnew = machine.take(Self.refusal("changed", status: 409), to: machine.next, newKey: fresh) else {
+        guard case .startAnew = machine.take(Self.refusal("changed", status: 409), to: machine.next, newKey: fresh)
+        else {
             throw Wrong()
         }
         #expect(machine.ledger.key == fresh && fresh != old)
@@ -205,9 +223,12 @@ struct BlockUploadTests {
     @Test("too large: half the block size in a new upload, down to a floor")
     func tooLarge() throws {
         let ledger = BlockLedger(
-            seal: UUID(), key: UUID(), token: "T", fileSize: .mebibytes(3), blockSize: .mebibytes(1), acknowledgedCount: 1)
+            seal: UUID(), key: UUID(), token: "T", fileSize: .mebibytes(3), blockSize: .mebibytes(1),
+            acknowledgedCount: 1)
         var machine = try #require(BlockUpload(ledger: ledger))
-        guard case .startAnew = machine.take(Self.json("", status: 413), to: machine.next, newKey: UUID()) else { throw Wrong() }
+        guard case .startAnew = machine.take(Self.json("", status: 413), to: machine.next, newKey: UUID()) else {
+            throw Wrong()
+        }
         #expect(machine.ledger.blockSize == .kibibytes(512))
         #expect(machine.ledger.seal == ledger.seal)
         var fault: Fault?
@@ -224,7 +245,8 @@ struct BlockUploadTests {
     @Test("busy servers are tried again, when they say", arguments: [408, 425, 429, 500, 502, 503, 504, 507, 599])
     func busy(status: Int) throws {
         var machine = try Self.machine()
-        let fault = Self.fault(machine.take(Self.json("", status: status, retryAfter: 3), to: machine.next, newKey: UUID()))
+        let fault = Self.fault(
+            machine.take(Self.json("", status: status, retryAfter: 3), to: machine.next, newKey: UUID()))
         #expect(fault?.code == (status == 507 ? .farSideFull : .busy))
         #expect(fault?.demandedDelay == 3)
     }
@@ -232,7 +254,9 @@ struct BlockUploadTests {
     @Test("redirects that would lose the data are not followed", arguments: [300, 301, 302, 303, 304])
     func redirects(status: Int) throws {
         var machine = try Self.machine()
-        #expect(Self.fault(machine.take(Self.json("", status: status), to: machine.next, newKey: UUID()))?.code == .redirected)
+        #expect(
+            Self.fault(machine.take(Self.json("", status: status), to: machine.next, newKey: UUID()))?.code
+                == .redirected)
     }
 
     @Test("a receipt is held against the copy")
@@ -249,12 +273,15 @@ struct BlockUploadTests {
         ] {
             machine = try Self.machine(acknowledged: 2)
             let old = machine.ledger.key
-            guard case .failure(.startAnew) = machine.judge(wrong, size: ByteCount(25), sha256: digest, newKey: UUID()) else {
+            guard case .failure(.startAnew) = machine.judge(wrong, size: ByteCount(25), sha256: digest, newKey: UUID())
+            else {
                 throw Wrong()
             }
             #expect(machine.ledger.key != old)
             _ = machine.judge(wrong, size: ByteCount(25), sha256: digest, newKey: UUID())
-            guard case .failure(.failed(let fault)) = machine.judge(wrong, size: ByteCount(25), sha256: digest, newKey: UUID())
+            guard
+                case .failure(.failed(let fault)) = machine.judge(
+                    wrong, size: ByteCount(25), sha256: digest, newKey: UUID())
             else { throw Wrong() }
             #expect(fault.code == .receiptMismatch)
         }
@@ -265,9 +292,11 @@ struct BlockUploadTests {
 
 @Suite("Block protocol, wire")
 struct BlockWireTests {
-    @Test("blocks cover the file once, the last one never empty", arguments: [
-        (0, 10), (1, 10), (9, 10), (10, 10), (11, 10), (20, 10), (7, 100), (5_000_000_000, 1 << 20),
-    ] as [(Int64, Int64)])
+    @Test(
+        "blocks cover the file once, the last one never empty",
+        arguments: [
+            (0, 10), (1, 10), (9, 10), (10, 10), (11, 10), (20, 10), (7, 100), (5_000_000_000, 1 << 20),
+        ] as [(Int64, Int64)])
     func plan(size: Int64, blockSize: Int64) throws {
         let plan = try #require(BlockPlan(fileSize: ByteCount(size), blockSize: ByteCount(blockSize)))
         #expect(plan.totalCount == (size + blockSize - 1) / blockSize)

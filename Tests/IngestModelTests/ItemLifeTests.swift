@@ -82,7 +82,9 @@ struct ItemLifeTests {
     func durability() throws {
         let seal = Self.seal()
         let item = try Self.ready(seal)
-        func isDurable(_ event: ItemLife.Event, _ item: Item) -> Bool { ItemLife.apply(event, to: item, at: Self.now).isDurable }
+        func isDurable(_ event: ItemLife.Event, _ item: Item) -> Bool {
+            ItemLife.apply(event, to: item, at: Self.now).isDurable
+        }
         #expect(isDurable(try Self.prepared(seal), try Self.item()))
         let intent = Self.remote(seal, token: nil)
         #expect(isDurable(.remoteChanged(intent, progressed: false), item))
@@ -132,9 +134,11 @@ struct ItemLifeTests {
         #expect(transition.item?.state == .cancelled)
     }
 
-    @Test("removing cancels, cleans and only then forgets; a crash in between forgets nothing", arguments: [
-        Wish.remove, .removeForced,
-    ])
+    @Test(
+        "removing cancels, cleans and only then forgets; a crash in between forgets nothing",
+        arguments: [
+            Wish.remove, .removeForced,
+        ])
     func removing(wish: Wish) throws {
         var item = try Self.uploading()
         item.wish = wish
@@ -236,9 +240,11 @@ struct ItemLifeTests {
         #expect(stopped.state == .queued && Self.step(stopped) == .cleanUp)
     }
 
-    @Test("a finished item is not changed by pausing, resuming, retrying or cancelling", arguments: [
-        ItemLife.Event.wished(.pause), .wished(.cancel), .resumed, .retried,
-    ])
+    @Test(
+        "a finished item is not changed by pausing, resuming, retrying or cancelling",
+        arguments: [
+            ItemLife.Event.wished(.pause), .wished(.cancel), .resumed, .retried,
+        ])
     func finished(event: ItemLife.Event) throws {
         let done = try Self.after([.received(Self.receipt()), .saved, .cleanedUp], Self.uploading())
         let after = try Self.after([event], done)
@@ -274,7 +280,8 @@ struct CopySafetyTests {
         #expect(CopySafety.objection(toDeletingCopyOf: item, recording: try Self.identity()) == nil)
         #expect(CopySafety.objection(toDeletingCopyOf: item, recording: nil) != nil)
         for changed in [
-            try Self.identity(size: 26), try Self.identity(inode: 3), try Self.identity(print: 2), try Self.identity(seconds: 4),
+            try Self.identity(size: 26), try Self.identity(inode: 3), try Self.identity(print: 2),
+            try Self.identity(seconds: 4),
         ] {
             #expect(CopySafety.objection(toDeletingCopyOf: item, recording: changed) != nil)
         }

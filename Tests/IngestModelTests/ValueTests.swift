@@ -15,7 +15,10 @@ struct ValueTests {
 
     @Test(
         "what is no size is refused",
-        arguments: ["", "M", "-1", "+1", "1.", ".5", "1..5", "1 M", "1m", "0x10", "1MIB", "9223372036854775808", "8796093022208MiB"])
+        arguments: [
+            "", "M", "-1", "+1", "1.", ".5", "1..5", "1 M", "1m", "0x10", "1MIB", "9223372036854775808",
+            "8796093022208MiB",
+        ])
     func noSizes(text: String) {
         #expect(ByteCount(argument: text) == nil)
     }
@@ -132,7 +135,8 @@ struct NameTests {
         let capture = try #require(FileName("capture.mov"))
         #expect(CachedName.make(seconds: 1_700_000_000, original: capture).text == "1700000000-capture.mov")
         #expect(CachedName.make(seconds: 5, original: capture, newExtension: "mp4").text == "5-capture.mp4")
-        #expect(CachedName.make(seconds: 5, original: capture, newExtension: "mp4", ordinal: 3).text == "5-capture-3.mp4")
+        #expect(
+            CachedName.make(seconds: 5, original: capture, newExtension: "mp4", ordinal: 3).text == "5-capture-3.mp4")
         let bare = try #require(FileName("capture"))
         #expect(CachedName.make(seconds: 5, original: bare, ordinal: 2).text == "5-capture-2")
     }
@@ -152,9 +156,11 @@ struct NameTests {
         #expect(CachedName.make(seconds: 1_700_000_000, original: allExtension, ordinal: 2).bytes.count <= 250)
     }
 
-    @Test("a fingerprint's pieces are the first, the last and eight between, and never overlap", arguments: [
-        0, 1, 65_536, 655_360, 655_361, 1_000_003, 1 << 33,
-    ] as [Int64])
+    @Test(
+        "a fingerprint's pieces are the first, the last and eight between, and never overlap",
+        arguments: [
+            0, 1, 65_536, 655_360, 655_361, 1_000_003, 1 << 33,
+        ] as [Int64])
     func fingerprintPieces(size: Int64) {
         let pieces = Fingerprint.pieces(of: ByteCount(size))
         if size <= 655_360 {
@@ -188,7 +194,8 @@ struct DestinationTests {
     @Test(
         "what cannot",
         arguments: [
-            "gopher://x/", "host/path", "", "http://", "http://a b/", "http://host:0/", "http://host:99999/", "http://ho st/",
+            "gopher://x/", "host/path", "", "http://", "http://a b/", "http://host:0/", "http://host:99999/",
+            "http://ho st/",
             "http://host/\u{1B}[2J", "block+ftp://x/", "http://[::1", "s3://bucket/x", "http://host:x/",
         ])
     func invalid(argument: String) {

@@ -47,8 +47,12 @@ struct MediaProcessTests {
     func straight() async throws {
         let seen = Mutex<[MediaEvent]>([])
         let progress = MediaEvent.progress(MediaProgress(stage: .encoding, fraction: 0.5, frames: 3))
-        let path = try program("read line; echo \"$line\" > '\(directory.path.text)/request'; echo '\(Self.line(progress))'; echo '\(Self.line(Self.made))'")
-        let last = try await MediaProcess(program: path).run(Self.request()) { event in seen.withLock { $0.append(event) } }
+        let path = try program(
+            "read line; echo \"$line\" > '\(directory.path.text)/request'; echo '\(Self.line(progress))'; echo '\(Self.line(Self.made))'"
+        )
+        let last = try await MediaProcess(program: path).run(Self.request()) { event in
+            seen.withLock { $0.append(event) }
+        }
         #expect(last == Self.made)
         #expect(seen.withLock { $0 } == [progress, Self.made])
         let request = try JSONDecoder().decode(MediaRequest.self, from: Data(directory.file("request").contents()))
@@ -62,9 +66,11 @@ struct MediaProcessTests {
         await #expect(throws: fault) { _ = try await run("read l; echo '\(line)'") }
     }
 
-    @Test("a crash, an exit without a result, and a result before a crash are all told", arguments: [
-        "read l; kill -SEGV $$", "read l; exit 3", "true", "read l; kill -KILL $$",
-    ])
+    @Test(
+        "a crash, an exit without a result, and a result before a crash are all told",
+        arguments: [
+            "read l; kill -SEGV $$", "read l; exit 3", "true", "read l; kill -KILL $$",
+        ])
     func crashes(script: String) async throws {
         #expect(await code { try await run(script) } == .encoderCrashed)
     }
@@ -81,13 +87,17 @@ struct MediaProcessTests {
         #expect(await code { try await run("read l; sleep 60", patience: 0.5) } == .encoderHung)
         #expect(ContinuousClock.now - start < .seconds(20))
         let progress = try Self.line(.progress(MediaProgress(stage: .encoding, fraction: 0, frames: 0)))
-        let last = try await run("read l; for i in 1 2 3 4 5 6; do echo '\(progress)'; sleep 0.3; done; echo '\(Self.line(Self.made))'", patience: 1)
+        let last = try await run(
+            "read l; for i in 1 2 3 4 5 6; do echo '\(progress)'; sleep 0.3; done; echo '\(Self.line(Self.made))'",
+            patience: 1)
         #expect(last == Self.made)
     }
 
-    @Test("nonsense and lines without end are told", arguments: [
-        "read l; echo nonsense; sleep 5", "read l; head -c 3000000 /dev/zero | tr '\\0' x; sleep 5",
-    ])
+    @Test(
+        "nonsense and lines without end are told",
+        arguments: [
+            "read l; echo nonsense; sleep 5", "read l; head -c 3000000 /dev/zero | tr '\\0' x; sleep 5",
+        ])
     func nonsense(script: String) async throws {
         #expect(await code { try await run(script) } == .encoderFailed)
     }
@@ -112,7 +122,8 @@ struct MediaProcessTests {
         try await eventually("it runs") { (try? pidFile.contents().count) ?? 0 > 1 }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        let pid = try #require(Int32(String(decoding: pidFile.contents(), as: UTF8.self).trimmingCharacters(in: .newlines)))
+        let pid = try #require(
+            Int32(String(decoding: pidFile.contents(), as: UTF8.self).trimmingCharacters(in: .newlines)))
         #expect(kill(pid, 0) == -1)
     }
 
@@ -121,7 +132,10 @@ struct MediaProcessTests {
         let home = try TestHome()
         let recording = home.path + "/long.mov"
         try await Judge.record(
-            ["-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=30:duration=20", "-c:v", "libx264", "-preset", "ultrafast"],
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=30:duration=20", "-c:v", "libx264", "-preset",
+                "ultrafast",
+            ],
             to: TestPath.make(recording))
         let program = try home.start([recording, "--compress=small"])
         func children() throws -> [String] {
@@ -135,7 +149,9 @@ struct MediaProcessTests {
         try await eventually("the encoder runs") { try !children().isEmpty }
         let child = try #require(try children().first)
         program.send(SIGKILL)
-        try await eventually("the encoder is gone") { !FileManager.default.fileExists(atPath: "/proc/\(child)/exe") || isZombie(child) }
+        try await eventually("the encoder is gone") {
+            !FileManager.default.fileExists(atPath: "/proc/\(child)/exe") || isZombie(child)
+        }
     }
 
     private func isZombie(_ pid: String) -> Bool {

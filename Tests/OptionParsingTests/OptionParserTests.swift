@@ -36,7 +36,8 @@ struct OptionParserTests {
     @Test("every spelling, before and behind operands")
     func spellings() {
         for words in [
-            ["--limit-rate", "5", "a"], ["--limit-rate=5", "a"], ["-r", "5", "a"], ["-r5", "a"], ["a", "-r", "5"], ["a", "--limit-rate=5"],
+            ["--limit-rate", "5", "a"], ["--limit-rate=5", "a"], ["-r", "5", "a"], ["-r5", "a"], ["a", "-r", "5"],
+            ["a", "--limit-rate=5"],
             ["-qr5", "a"], ["-qr", "5", "a"],
         ] {
             let result = parse(words)
@@ -84,8 +85,10 @@ struct OptionParserTests {
         let result = parse(["--compres", "--limit-rat=1", "-x", "--quiet=1", "--zzzzzzzz", "--limit-rate"])
         #expect(
             result.problems == [
-                "unknown option --compres; did you mean --compress?", "unknown option --limit-rat; did you mean --limit-rate?",
-                "unknown option -x", "--quiet takes no value", "unknown option --zzzzzzzz", "--limit-rate needs a value: --limit-rate RATE",
+                "unknown option --compres; did you mean --compress?",
+                "unknown option --limit-rat; did you mean --limit-rate?",
+                "unknown option -x", "--quiet takes no value", "unknown option --zzzzzzzz",
+                "--limit-rate needs a value: --limit-rate RATE",
             ])
     }
 
@@ -103,7 +106,9 @@ struct OptionParserTests {
         #expect(parse(["--\u{1B}[2Jx"]).problems.allSatisfy { !$0.contains("\u{1B}") })
     }
 
-    @Test("distances between words", arguments: [("", "", 0), ("a", "", 1), ("kitten", "sitting", 3), ("compres", "compress", 1)])
+    @Test(
+        "distances between words",
+        arguments: [("", "", 0), ("a", "", 1), ("kitten", "sitting", 3), ("compres", "compress", 1)])
     func distances(left: String, right: String, distance: Int) {
         #expect(EditDistance.between(left, right) == distance)
         #expect(EditDistance.between(right, left) == distance)
@@ -111,8 +116,10 @@ struct OptionParserTests {
 
     @Test("help shows how an option is written")
     func synopses() {
-        #expect(Self.options.map { $0.synopsis } == [
-            "-c, --compress[=PRESET]", "-r, --limit-rate RATE", "-q, --quiet", "    --[no-]remux", "-v, --verbose", "    --secret X",
-        ])
+        #expect(
+            Self.options.map { $0.synopsis } == [
+                "-c, --compress[=PRESET]", "-r, --limit-rate RATE", "-q, --quiet", "    --[no-]remux", "-v, --verbose",
+                "    --secret X",
+            ])
     }
 }

@@ -22,7 +22,8 @@ struct ReceiverTests {
 
     private func start(_ settings: ReceiverSettings = ReceiverSettings()) throws -> Receiver {
         try Receiver(
-            store: directory.file("store"), listen: ListenAddress(host: "127.0.0.1", port: 0), settings: settings, log: .none)
+            store: directory.file("store"), listen: ListenAddress(host: "127.0.0.1", port: 0), settings: settings,
+            log: .none)
     }
 
     /// What a request of the protocol says; fields that are `nil` are left out.
@@ -52,7 +53,9 @@ struct ReceiverTests {
         return crc.value.hex
     }
 
-    private func post(_ form: Form, to receiver: Receiver, extra: [(name: String, value: String)] = []) async throws -> Reply {
+    private func post(_ form: Form, to receiver: Receiver, extra: [(name: String, value: String)] = []) async throws
+        -> Reply
+    {
         var fields: [(name: String, value: String?)] = [
             ("sequenceNo", "\(form.sequence)"), ("blockSize", "\(form.blockSize)"), ("totFileSize", "\(form.size)"),
             ("suffix", form.suffix), ("token", form.token),
@@ -80,12 +83,15 @@ struct ReceiverTests {
         let response = try await client.send(
             HTTPRequest(.post, "http://\(receiver.address)/upload", headers: headers, body: HTTPBody([.bytes(body)])))
         return Reply(
-            status: response.status, answer: BlockJSON.answer(in: response.body), refusal: BlockJSON.refusal(in: response.body))
+            status: response.status, answer: BlockJSON.answer(in: response.body),
+            refusal: BlockJSON.refusal(in: response.body))
     }
 
     private static let data = TestBytes.make(2500)
 
-    private func block(_ number: Int64, of bytes: [UInt8] = Self.data, _ upload: String, blockSize: Int64 = 1000) -> Form {
+    private func block(_ number: Int64, of bytes: [UInt8] = Self.data, _ upload: String, blockSize: Int64 = 1000)
+        -> Form
+    {
         let start = Int((number - 1) * blockSize)
         return Form(
             sequence: number, size: Int64(bytes.count), blockSize: blockSize, upload: upload,
@@ -155,7 +161,9 @@ struct ReceiverTests {
     func repeats() async throws {
         let receiver = try start()
         let upload = try await open(receiver)
-        for number in [1, 1, 2, 1, 2, 3] as [Int64] { #expect(try await post(block(number, upload), to: receiver).status == 200) }
+        for number in [1, 1, 2, 1, 2, 3] as [Int64] {
+            #expect(try await post(block(number, upload), to: receiver).status == 200)
+        }
         let first = try await post(block(3, upload), to: receiver).answer?.fileURL
         let again = try await post(block(3, upload), to: receiver)
         #expect(again.answer?.fileURL == first && again.answer?.sha256 != nil)
@@ -174,7 +182,9 @@ struct ReceiverTests {
         #expect(try await post(Form(sequence: 0, size: 2500, key: "k"), to: receiver).answer?.fileURL != nil)
         // Another size, block size or key is another upload.
         #expect(try await post(Form(sequence: 0, size: 2501, key: "k"), to: receiver).answer?.uploadToken != upload)
-        #expect(try await post(Form(sequence: 0, size: 2500, blockSize: 500, key: "k"), to: receiver).answer?.uploadToken != upload)
+        #expect(
+            try await post(Form(sequence: 0, size: 2500, blockSize: 500, key: "k"), to: receiver).answer?.uploadToken
+                != upload)
         #expect(try await post(Form(sequence: 0, size: 2500, key: "l"), to: receiver).answer?.uploadToken != upload)
         #expect(try await post(Form(sequence: 0, size: 2500), to: receiver).answer?.uploadToken != upload)
     }
@@ -194,7 +204,9 @@ struct ReceiverTests {
     func refusals() async throws {
         let receiver = try start()
         let upload = try await open(receiver)
-        func expect(_ form: Form, _ status: Int, _ code: String, extra: [(name: String, value: String)] = []) async throws {
+        func expect(_ form: Form, _ status: Int, _ code: String, extra: [(name: String, value: String)] = [])
+            async throws
+        {
             let reply = try await post(form, to: receiver, extra: extra)
             #expect(reply.status == status && reply.refusal?.code == code, "\(form) \(extra)")
         }
@@ -215,7 +227,8 @@ struct ReceiverTests {
         try await expect(form, 409, "changed")
         for (name, value) in [
             ("sequenceNo", "x"), ("sequenceNo", "-1"), ("sequenceNo", "4"), ("sequenceNo", ""), ("blockSize", "0"),
-            ("blockSize", "999"), ("blockSize", "1073741825"), ("totFileSize", "-1"), ("totFileSize", "2499"), ("crc", "xyz"),
+            ("blockSize", "999"), ("blockSize", "1073741825"), ("totFileSize", "-1"), ("totFileSize", "2499"),
+            ("crc", "xyz"),
             ("crc", ""), ("totFileSize", "99999999999999999999"),
         ] {
             try await expect(block(2, upload), 400, "field", extra: [(name, value)])
@@ -230,10 +243,12 @@ struct ReceiverTests {
         #expect(try await post(block(2, upload), to: receiver).answer?.receivedCount == 2)
     }
 
-    @Test("what is no form at all is refused", arguments: [
-        ("text/plain", "hello"), ("multipart/form-data", "x"), ("multipart/form-data; boundary=B", "--B\r\n"),
-        ("multipart/form-data; boundary=B", ""),
-    ])
+    @Test(
+        "what is no form at all is refused",
+        arguments: [
+            ("text/plain", "hello"), ("multipart/form-data", "x"), ("multipart/form-data; boundary=B", "--B\r\n"),
+            ("multipart/form-data; boundary=B", ""),
+        ])
     func noForms(type: String, body: String) async throws {
         let receiver = try start()
         let response = try await client.send(
@@ -244,11 +259,15 @@ struct ReceiverTests {
         #expect(BlockJSON.refusal(in: response.body)?.code == "field")
     }
 
-    @Test("paths and methods that do not exist", arguments: [
-        (HTTPRequest.Method.get, "/", 404), (.get, "/upload", 405), (.delete, "/received/x", 405), (.post, "/received/x", 405),
-        (.get, "/received/", 404), (.get, "/received/..%2f..%2fetc%2fpasswd", 404), (.get, "/received/.ingest", 404),
-        (.get, "/received/.ingest/receiver.sqlite", 404), (.delete, "/upload", 404),
-    ])
+    @Test(
+        "paths and methods that do not exist",
+        arguments: [
+            (HTTPRequest.Method.get, "/", 404), (.get, "/upload", 405), (.delete, "/received/x", 405),
+            (.post, "/received/x", 405),
+            (.get, "/received/", 404), (.get, "/received/..%2f..%2fetc%2fpasswd", 404),
+            (.get, "/received/.ingest", 404),
+            (.get, "/received/.ingest/receiver.sqlite", 404), (.delete, "/upload", 404),
+        ])
     func paths(method: HTTPRequest.Method, path: String, status: Int) async throws {
         let receiver = try start()
         #expect(try await client.send(HTTPRequest(method, "http://\(receiver.address)\(path)")).status == status)
@@ -258,7 +277,8 @@ struct ReceiverTests {
     func foreignFiles() async throws {
         let receiver = try start()
         try directory.write([1, 2, 3], to: "store/private.txt")
-        #expect(try await client.send(HTTPRequest(.get, "http://\(receiver.address)/received/private.txt")).status == 404)
+        #expect(
+            try await client.send(HTTPRequest(.get, "http://\(receiver.address)/received/private.txt")).status == 404)
     }
 
     @Test("a token is demanded for uploading and fetching; with one, names are plain and apart")
@@ -271,7 +291,8 @@ struct ReceiverTests {
         #expect(try await post(Form(sequence: 0, size: 5, token: nil), to: receiver).status == 401)
         for _ in 1...2 {
             let reply = try await post(Form(sequence: 0, size: 5, token: "s3cret"), to: receiver)
-            var form = Form(sequence: 1, size: 5, upload: reply.answer?.uploadToken, block: Array("12345".utf8), token: "no")
+            var form = Form(
+                sequence: 1, size: 5, upload: reply.answer?.uploadToken, block: Array("12345".utf8), token: "no")
             #expect(try await post(form, to: receiver).status == 401)
             form.token = "s3cret"
             #expect(try await post(form, to: receiver).status == 200)
@@ -280,7 +301,8 @@ struct ReceiverTests {
         let url = "http://\(receiver.address)/received/clip.bin"
         #expect(try await client.send(HTTPRequest(.get, url)).status == 401)
         #expect(try await client.send(HTTPRequest(.get, url + "?token=s3cret")).status == 200)
-        #expect(try await client.send(HTTPRequest(.get, url, headers: [("Authorization", "Bearer s3cret")])).status == 200)
+        #expect(
+            try await client.send(HTTPRequest(.get, url, headers: [("Authorization", "Bearer s3cret")])).status == 200)
     }
 
     @Test("without a token a block before its fields is spooled only as far as a block may be; with one, hardly")
@@ -321,8 +343,9 @@ struct ReceiverTests {
         #expect(try await post(block(2, upload), to: first).status == 200)
         let last = try await post(block(3, upload), to: second)
         #expect(last.answer?.sha256 == SHA256.digest(of: Self.data).hex)
-        #expect(try await post(block(3, upload), to: first).answer?.fileURL?.split(separator: "/").last
-            == last.answer?.fileURL?.split(separator: "/").last)
+        #expect(
+            try await post(block(3, upload), to: first).answer?.fileURL?.split(separator: "/").last
+                == last.answer?.fileURL?.split(separator: "/").last)
     }
 
     @Test("after a power cut it counts back to the blocks that are whole")
@@ -367,7 +390,8 @@ struct ReceiverTests {
             receiver.stop()
         }
         // As if the process had died between naming and renaming.
-        try FileSystem.renameWithoutReplacing(directory.file("store/" + name), to: directory.file("store/.ingest/parts/" + upload))
+        try FileSystem.renameWithoutReplacing(
+            directory.file("store/" + name), to: directory.file("store/.ingest/parts/" + upload))
         let receiver = try start()
         try await eventually("the file is published") { try stored() == [name] }
         #expect(try await client.send(HTTPRequest(.get, "http://\(receiver.address)/received/\(name)")).status == 200)
@@ -407,7 +431,8 @@ struct ReceiverTests {
         let slice = FileSlice(file: SharedDescriptor(file), range: 0..<(2 << 30))
         let response = try await client.send(
             HTTPRequest(
-                .post, "http://\(receiver.address)/upload", headers: [("Content-Type", "multipart/form-data; boundary=B")],
+                .post, "http://\(receiver.address)/upload",
+                headers: [("Content-Type", "multipart/form-data; boundary=B")],
                 body: HTTPBody([.file(slice)])))
         #expect(response.status == 413)
         #expect(response.bytesSent < 64 << 20)
@@ -429,7 +454,9 @@ struct ReceiverTests {
                     let bytes = TestBytes.make(50_500, seed: seed)
                     let upload = try await open(receiver, size: 50_500)
                     var last: Reply?
-                    for number in 1...51 as ClosedRange<Int64> { last = try await post(block(number, of: bytes, upload), to: receiver) }
+                    for number in 1...51 as ClosedRange<Int64> {
+                        last = try await post(block(number, of: bytes, upload), to: receiver)
+                    }
                     #expect(last?.answer?.sha256 == SHA256.digest(of: bytes).hex)
                     return last?.answer?.fileURL
                 }

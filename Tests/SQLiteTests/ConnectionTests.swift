@@ -50,8 +50,12 @@ struct ConnectionTests {
     @Test("synced commits sync, written ones do not have to")
     func durability() throws {
         let connection = try open()
-        for (durability, level) in [(Connection.Durability.synced, 2), (.written, 1), (.synced, 2)] as [(Connection.Durability, Int64)] {
-            let found = try connection.transaction(durability) { try connection.row("PRAGMA synchronous") { $0.integer(0) } }
+        for (durability, level) in [(Connection.Durability.synced, 2), (.written, 1), (.synced, 2)]
+            as [(Connection.Durability, Int64)]
+        {
+            let found = try connection.transaction(durability) {
+                try connection.row("PRAGMA synchronous") { $0.integer(0) }
+            }
             #expect(found == level)
         }
     }
@@ -65,7 +69,8 @@ struct ConnectionTests {
             try connection.run("INSERT INTO t VALUES (1)")
         } throws: { error in
             guard let error = error as? SQLiteError else { return false }
-            return ResultCode.constraint ~= error.code && error.code != .constraint && "\(error)".contains("INSERT INTO t")
+            return ResultCode.constraint ~= error.code && error.code != .constraint
+                && "\(error)".contains("INSERT INTO t")
         }
         let second = try open()
         #expect {

@@ -26,19 +26,21 @@ package final class BlockServer: Sendable {
     private let program: RunningProgram
     package let port: Int
 
-    /// - Parameters:
-    ///   - faults: such as `500@3`, in the server's words.
-    ///   - arguments: further arguments of the server.
+    /// Starts it with faults in its own words, such as `500@3`, and further arguments.
     package init(_ faults: [String] = [], port: Int = 0, arguments: [String] = []) async throws {
         directory = try TemporaryDirectory()
         program = try RunningProgram(
             "/usr/bin/env",
-            ["python3", TestPlace.root + "/Tests/Support/block_server.py", "--port", "\(port)", "--directory", directory.path.text]
+            [
+                "python3", TestPlace.root + "/Tests/Support/block_server.py", "--port", "\(port)", "--directory",
+                directory.path.text,
+            ]
                 + faults.flatMap { ["--fault", $0] } + arguments,
             environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"])
         let running = program
         try await eventually("the block server listens") { running.output.hasSuffix("\n") || !running.isRunning }
-        guard let number = Int(running.output.split(separator: " ").last?.trimmingCharacters(in: .newlines) ?? "") else {
+        guard let number = Int(running.output.split(separator: " ").last?.trimmingCharacters(in: .newlines) ?? "")
+        else {
             throw TestFailure("the block server does not start: \(running.errors)")
         }
         self.port = number

@@ -32,7 +32,8 @@ package final class TestHome: Sendable {
 
     /// Names in the cache but for its tag.
     package var cached: [String] {
-        ((try? FileManager.default.contentsOfDirectory(atPath: cachePath)) ?? []).filter { $0 != "CACHEDIR.TAG" }.sorted()
+        ((try? FileManager.default.contentsOfDirectory(atPath: cachePath)) ?? []).filter { $0 != "CACHEDIR.TAG" }
+            .sorted()
     }
 
     /// What the built-in receiver has received.

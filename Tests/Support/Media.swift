@@ -8,33 +8,33 @@ package struct Probed: Decodable, Sendable {
             package var rotation: Double?
         }
 
-        package var codec_type: String?
-        package var codec_name: String?
+        package var codecType: String?
+        package var codecName: String?
         package var width: Int?
         package var height: Int?
-        package var pix_fmt: String?
-        package var start_time: String?
+        package var pixFmt: String?
+        package var startTime: String?
         package var duration: String?
-        package var nb_read_frames: String?
-        package var color_range: String?
-        package var color_primaries: String?
-        package var color_transfer: String?
-        package var color_space: String?
-        package var sample_rate: String?
+        package var nbReadFrames: String?
+        package var colorRange: String?
+        package var colorPrimaries: String?
+        package var colorTransfer: String?
+        package var colorSpace: String?
+        package var sampleRate: String?
         package var channels: Int?
         package var tags: [String: String]?
-        package var side_data_list: [SideData]?
+        package var sideDataList: [SideData]?
 
-        package var start: Double { Double(start_time ?? "") ?? 0 }
+        package var start: Double { Double(startTime ?? "") ?? 0 }
         package var length: Double { Double(duration ?? "") ?? 0 }
-        package var frames: Int { Int(nb_read_frames ?? "") ?? 0 }
-        package var rotation: Double { side_data_list?.compactMap { $0.rotation }.first ?? 0 }
+        package var frames: Int { Int(nbReadFrames ?? "") ?? 0 }
+        package var rotation: Double { sideDataList?.compactMap { $0.rotation }.first ?? 0 }
     }
 
     package struct Format: Decodable, Sendable {
-        package var format_name: String?
+        package var formatName: String?
         package var duration: String?
-        package var start_time: String?
+        package var startTime: String?
         package var tags: [String: String]?
 
         package var length: Double { Double(duration ?? "") ?? 0 }
@@ -43,8 +43,8 @@ package struct Probed: Decodable, Sendable {
     package var streams: [Stream]
     package var format: Format?
 
-    package var video: [Stream] { streams.filter { $0.codec_type == "video" } }
-    package var audio: [Stream] { streams.filter { $0.codec_type == "audio" } }
+    package var video: [Stream] { streams.filter { $0.codecType == "video" } }
+    package var audio: [Stream] { streams.filter { $0.codecType == "audio" } }
 }
 
 package enum Judge {
@@ -52,14 +52,19 @@ package enum Judge {
     package static func probe(_ path: FilePath) async throws -> Probed {
         let outcome = try await tool(
             "ffprobe", ["-v", "quiet", "-count_frames", "-show_format", "-show_streams", "-of", "json", path.text])
-        return try JSONDecoder().decode(Probed.self, from: Data(outcome.output.utf8))
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return try decoder.decode(Probed.self, from: Data(outcome.output.utf8))
     }
 
     /// Presentation times of the packets of the first stream of a kind (`v`, `a`), sorted, in seconds.
     package static func times(_ path: FilePath, _ kind: String) async throws -> [Double] {
         let outcome = try await tool(
             "ffprobe",
-            ["-v", "quiet", "-select_streams", "\(kind):0", "-show_entries", "packet=pts_time", "-of", "csv=p=0", path.text])
+            [
+                "-v", "quiet", "-select_streams", "\(kind):0", "-show_entries", "packet=pts_time", "-of", "csv=p=0",
+                path.text,
+            ])
         return outcome.output.split(separator: "\n").compactMap { Double($0.prefix { $0 != "," }) }.sorted()
     }
 
@@ -68,7 +73,8 @@ package enum Judge {
         let outcome = try await tool(
             "ffmpeg",
             [
-                "-hide_banner", "-nostdin", "-i", path.text, "-vf", "signalstats,metadata=print:file=-", "-frames:v", "1", "-f",
+                "-hide_banner", "-nostdin", "-i", path.text, "-vf", "signalstats,metadata=print:file=-", "-frames:v",
+                "1", "-f",
                 "null", "-",
             ])
         for line in outcome.output.split(separator: "\n") where line.contains("YAVG=") {

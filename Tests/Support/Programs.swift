@@ -92,7 +92,8 @@ package final class RunningProgram: Sendable {
         }
         let status = process.withLock { process in
             process.waitUntilExit()
-            return process.terminationReason == .uncaughtSignal ? 1000 + process.terminationStatus : process.terminationStatus
+            return process.terminationReason == .uncaughtSignal
+                ? 1000 + process.terminationStatus : process.terminationStatus
         }
         return Outcome(status: status, output: output, errors: errors)
     }

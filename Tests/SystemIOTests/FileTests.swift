@@ -61,14 +61,20 @@ struct FileTests {
         let source = try FileSystem.open(directory.write(bytes, to: "source"), .reading)
         let target = try FileSystem.open(directory.file("target"), .creating)
         var last = ByteCount(0)
-        let (_, count) = try target.copy(from: source, size: ByteCount(3_000_001)) { last = $0 } passing: { _ in }
+        let (_, count) = try target.copy(from: source, size: ByteCount(3_000_001)) {
+            last = $0
+        } passing: { _ in
+        }
         #expect(count.value == 3_000_001 && last == count)
         try target.setModified(FileTime(seconds: 1_000_000_000, nanoseconds: 123_456_789))
         #expect(try target.status().modified == FileTime(seconds: 1_000_000_000, nanoseconds: 123_456_789))
         #expect(try directory.file("target").contents() == bytes)
         let stopped = try FileSystem.open(directory.file("stopped"), .creating)
         #expect(throws: CancellationError.self) {
-            _ = try stopped.copy(from: source, size: ByteCount(3_000_001)) { _ in throw CancellationError() } passing: { _ in }
+            _ = try stopped.copy(from: source, size: ByteCount(3_000_001)) { _ in
+                throw CancellationError()
+            } passing: { _ in
+            }
         }
     }
 
@@ -76,7 +82,9 @@ struct FileTests {
     func shortSource() throws {
         let source = try FileSystem.open(directory.write(TestBytes.make(1000), to: "source"), .reading)
         let target = try FileSystem.open(directory.file("target"), .creating)
-        let (_, count) = try target.copy(from: source, size: ByteCount(5000)) { _ in } passing: { _ in }
+        let (_, count) = try target.copy(from: source, size: ByteCount(5000)) { _ in
+        } passing: { _ in
+        }
         #expect(count.value == 1000)
         #expect(try target.status().size.value == 1000)
     }
@@ -216,7 +224,10 @@ struct ProcessTests {
         let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
         // 0, 1, 2 and the one that `ls` reads the directory with.
         #expect(lines.first == "4")
-        #expect(Set(lines.dropFirst().map { $0.split(separator: "=")[0] }).isSubset(of: ["ONLY", "PWD", "_", "SHLVL", "OLDPWD"]))
+        #expect(
+            Set(lines.dropFirst().map { $0.split(separator: "=")[0] }).isSubset(of: [
+                "ONLY", "PWD", "_", "SHLVL", "OLDPWD",
+            ]))
         #expect(secret.number > 2)
     }
 

@@ -1,9 +1,9 @@
 import Foundation
 import IngestModel
 import IngestTestSupport
+import Synchronization
 import Testing
 import Transcoding
-import Synchronization
 
 /// One copy made by the worker, in this process.
 private struct Making {
@@ -28,7 +28,9 @@ private struct Making {
         }
     }
 
-    func make(_ input: FilePath, _ settings: CompressSettings? = CompressSettings(preset: .fast)) async throws -> Outcome {
+    func make(_ input: FilePath, _ settings: CompressSettings? = CompressSettings(preset: .fast)) async throws
+        -> Outcome
+    {
         let output = try directory.write([], to: "out-\(UUID().uuidString).part")
         let events = Mutex<[MediaEvent]>([])
         let job = MediaJob(input: input, output: output, settings: settings, threads: 2, niceness: nil)
@@ -62,7 +64,7 @@ struct TranscodingTests {
         let summary = try made.summary()
         #expect(summary.videoFrames == 150)
         let probed = try await Judge.probe(made.path)
-        #expect(probed.streams.map { $0.codec_name } == ["h264", "aac"])
+        #expect(probed.streams.map { $0.codecName } == ["h264", "aac"])
         #expect(probed.video.first?.frames == 150)
         #expect(abs((probed.format?.length ?? 0) - 5) < 0.05)
         #expect(probed.format?.tags?["creation_time"] == "2024-03-01T19:03:50.000000Z")
@@ -96,15 +98,22 @@ struct TranscodingTests {
         #expect(after.width == 320 && after.height == 180)
     }
 
-    @Test("a size limit looks at the shorter side, keeps the shape, and never enlarges", arguments: [
-        ("1280x720", 360, 640, 360), ("720x1280", 360, 360, 640), ("640x360", 720, 640, 360), ("1001x501", 250, 500, 250),
-        ("640x640", 100, 100, 100),
-    ])
+    @Test(
+        "a size limit looks at the shorter side, keeps the shape, and never enlarges",
+        arguments: [
+            ("1280x720", 360, 640, 360), ("720x1280", 360, 360, 640), ("640x360", 720, 640, 360),
+            ("1001x501", 250, 500, 250),
+            ("640x640", 100, 100, 100),
+        ])
     func sizes(size: String, limit: Int, width: Int, height: Int) async throws {
         let making = try setUp()
         let source = try await making.record(
             "sized.mkv",
-            ["-f", "lavfi", "-i", "testsrc2=size=1282x1282:rate=5:duration=0.4,scale=\(size.replacingOccurrences(of: "x", with: ":")),format=yuv444p", "-c:v", "ffv1"])
+            [
+                "-f", "lavfi", "-i",
+                "testsrc2=size=1282x1282:rate=5:duration=0.4,scale=\(size.replacingOccurrences(of: "x", with: ":")),format=yuv444p",
+                "-c:v", "ffv1",
+            ])
         let made = try await making.make(source, CompressSettings(preset: .fast, maxHeight: limit))
         let video = try #require(try await Judge.probe(made.path).video.first)
         #expect(video.width == width && video.height == height)
@@ -112,14 +121,16 @@ struct TranscodingTests {
 
     @Test("odd sides grow by a repeated line; nothing is cut off")
     func oddSides() async throws {
-        let made = try await setUp().make(TestPlace.fixture("odd-sides.mkv"), CompressSettings(preset: .fast, quality: 1))
+        let made = try await setUp().make(
+            TestPlace.fixture("odd-sides.mkv"), CompressSettings(preset: .fast, quality: 1))
         let video = try #require(try await Judge.probe(made.path).video.first)
         #expect(video.width == 322 && video.height == 182 && video.frames == 10)
         let psnr = try await Judge.tool(
             "ffmpeg",
             [
                 "-hide_banner", "-i", made.path.text, "-i", try TestPlace.fixture("odd-sides.mkv").text, "-lavfi",
-                "[0:v]crop=321:181:0:0:exact=1,settb=1/1000,setpts=PTS-STARTPTS[a];[1:v]settb=1/1000,setpts=PTS-STARTPTS[b];[a][b]psnr", "-f", "null", "-",
+                "[0:v]crop=321:181:0:0:exact=1,settb=1/1000,setpts=PTS-STARTPTS[a];[1:v]settb=1/1000,setpts=PTS-STARTPTS[b];[a][b]psnr",
+                "-f", "null", "-",
             ])
         let average = try #require(psnr.errors.firstMatch(of: /average:([0-9.]+|inf)/)?.1)
         #expect(average == "inf" || (Double(average) ?? 0) > 40, "\(psnr.errors)")
@@ -133,7 +144,10 @@ struct TranscodingTests {
             // The tone's beginning, on the presentation time line, by ffmpeg's silence detector on sound padded to start at 0.
             let outcome = try await Judge.tool(
                 "ffmpeg",
-                ["-hide_banner", "-nostdin", "-i", path.text, "-af", "aresample=async=1:first_pts=0,silencedetect=noise=-30dB:d=0.05", "-f", "null", "-"])
+                [
+                    "-hide_banner", "-nostdin", "-i", path.text, "-af",
+                    "aresample=async=1:first_pts=0,silencedetect=noise=-30dB:d=0.05", "-f", "null", "-",
+                ])
             return Double(outcome.errors.firstMatch(of: /silence_end: ([0-9.]+)/)?.1 ?? "") ?? -1
         }
         let before = try await onset(source)
@@ -148,7 +162,9 @@ struct TranscodingTests {
         let source = try TestPlace.fixture("full-range.mp4")
         let made = try await setUp().make(source)
         let video = try #require(try await Judge.probe(made.path).video.first)
-        #expect(video.color_range == "pc" && video.color_primaries == "bt709" && video.color_transfer == "bt709" && video.color_space == "bt709")
+        #expect(
+            video.colorRange == "pc" && video.colorPrimaries == "bt709" && video.colorTransfer == "bt709"
+                && video.colorSpace == "bt709")
         let before = try await Judge.brightness(source)
         let after = try await Judge.brightness(made.path)
         #expect(abs(before - after) < 1.5, "\(before) \(after)")
@@ -158,7 +174,7 @@ struct TranscodingTests {
     func untagged() async throws {
         let made = try await setUp().make(TestPlace.fixture("whole.mp4"))
         let video = try #require(try await Judge.probe(made.path).video.first)
-        #expect([nil, "unknown"].contains(video.color_primaries) && [nil, "unknown"].contains(video.color_range))
+        #expect([nil, "unknown"].contains(video.colorPrimaries) && [nil, "unknown"].contains(video.colorRange))
     }
 
     @Test("all sound tracks, in order, with their languages and rates; time code kept; what is lost is said")
@@ -166,7 +182,7 @@ struct TranscodingTests {
         let made = try await setUp().make(TestPlace.fixture("two-languages.mov"))
         let probed = try await Judge.probe(made.path)
         #expect(probed.audio.map { $0.tags?["language"] } == ["eng", "fra"])
-        #expect(probed.audio.map { $0.sample_rate } == ["48000", "44100"])
+        #expect(probed.audio.map { $0.sampleRate } == ["48000", "44100"])
         #expect(probed.streams.contains { $0.tags?["timecode"] == "01:02:03:04" })
         #expect(made.losses.map { $0.what } == ["stream 3 (subtitle, mov_text)"])
     }
@@ -177,14 +193,19 @@ struct TranscodingTests {
         let kept = try await making.make(TestPlace.fixture("whole.mp4"))
         #expect(try kept.summary().tracks.last?.treatment == "copied")
         func digest(_ path: FilePath) async throws -> String {
-            try await Judge.tool("ffmpeg", ["-v", "error", "-i", path.text, "-map", "0:a", "-c", "copy", "-f", "md5", "-"]).output
+            try await Judge.tool(
+                "ffmpeg", ["-v", "error", "-i", path.text, "-map", "0:a", "-c", "copy", "-f", "md5", "-"]
+            ).output
         }
         let before = try await digest(TestPlace.fixture("whole.mp4"))
         let after = try await digest(kept.path)
         #expect(before == after)
         let rich = try await making.record(
             "rich.mp4",
-            ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=1", "-f", "lavfi", "-i", "anoisesrc=duration=1:sample_rate=48000", "-c:v", "libx264", "-c:a", "aac", "-b:a", "320k", "-ac", "2"])
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=1", "-f", "lavfi", "-i",
+                "anoisesrc=duration=1:sample_rate=48000", "-c:v", "libx264", "-c:a", "aac", "-b:a", "320k", "-ac", "2",
+            ])
         #expect(try await making.make(rich).summary().tracks.last?.treatment == "encoded (aac)")
     }
 
@@ -192,25 +213,35 @@ struct TranscodingTests {
     func unusual() async throws {
         let making = try setUp()
         let sound = try await Judge.probe(making.make(TestPlace.fixture("sound-only.wav")).path)
-        #expect(sound.streams.map { $0.codec_name } == ["aac"] && abs((sound.format?.length ?? 0) - 1) < 0.05)
-        let silent = try await making.record("silent.mkv", ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=0.1", "-c:v", "ffv1"])
+        #expect(sound.streams.map { $0.codecName } == ["aac"] && abs((sound.format?.length ?? 0) - 1) < 0.05)
+        let silent = try await making.record(
+            "silent.mkv", ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=0.1", "-c:v", "ffv1"])
         let one = try await Judge.probe(making.make(silent).path)
         #expect(one.streams.count == 1 && one.video.first?.frames == 1)
         let six = try await making.record(
             "six.mkv",
-            ["-f", "lavfi", "-i", "anoisesrc=duration=1:sample_rate=48000,pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0", "-c:a", "pcm_s16le"])
+            [
+                "-f", "lavfi", "-i",
+                "anoisesrc=duration=1:sample_rate=48000,pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0", "-c:a",
+                "pcm_s16le",
+            ])
         #expect(try await Judge.probe(making.make(six).path).audio.first?.channels == 6)
     }
 
-    @Test("more than 8 bits go to HEVC in 10 bits; --codec decides otherwise", arguments: [
-        (CompressSettings.Codec.auto, "hevc", "yuv420p10le"), (.h264, "h264", "yuv420p"), (.hevc, "hevc", "yuv420p10le"), (.av1, "av1", "yuv420p10le"),
-    ])
+    @Test(
+        "more than 8 bits go to HEVC in 10 bits; --codec decides otherwise",
+        arguments: [
+            (CompressSettings.Codec.auto, "hevc", "yuv420p10le"), (.h264, "h264", "yuv420p"),
+            (.hevc, "hevc", "yuv420p10le"), (.av1, "av1", "yuv420p10le"),
+        ])
     func codecs(codec: CompressSettings.Codec, name: String, pixels: String) async throws {
         let making = try setUp()
         let source = try await making.record(
-            "deep.mkv", ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=10:duration=0.5,format=yuv420p10le", "-c:v", "ffv1"])
-        let video = try #require(try await Judge.probe(making.make(source, CompressSettings(preset: .fast, codec: codec)).path).video.first)
-        #expect(video.codec_name == name && video.pix_fmt == pixels && video.frames == 5)
+            "deep.mkv",
+            ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=10:duration=0.5,format=yuv420p10le", "-c:v", "ffv1"])
+        let video = try #require(
+            try await Judge.probe(making.make(source, CompressSettings(preset: .fast, codec: codec)).path).video.first)
+        #expect(video.codecName == name && video.pixFmt == pixels && video.frames == 5)
     }
 
     @Test("interlaced pictures are deinterlaced, one for one")
@@ -218,11 +249,16 @@ struct TranscodingTests {
         let making = try setUp()
         let source = try await making.record(
             "interlaced.mpg",
-            ["-f", "lavfi", "-i", "testsrc2=size=320x240:rate=50:duration=1,interlace", "-c:v", "mpeg2video", "-flags", "+ilme+ildct", "-top", "1", "-b:v", "2M"])
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=50:duration=1,interlace", "-c:v", "mpeg2video",
+                "-flags", "+ilme+ildct", "-top", "1", "-b:v", "2M",
+            ])
         let video = try #require(try await Judge.probe(making.make(source).path).video.first)
         #expect(video.frames == 25)
-        let idet = try await Judge.tool("ffmpeg", ["-hide_banner", "-i", making.make(source).path.text, "-vf", "idet", "-f", "null", "-"])
-        let counts = try #require(idet.errors.firstMatch(of: /Multi frame detection: TFF: *(\d+) BFF: *(\d+) Progressive: *(\d+)/))
+        let idet = try await Judge.tool(
+            "ffmpeg", ["-hide_banner", "-i", making.make(source).path.text, "-vf", "idet", "-f", "null", "-"])
+        let counts = try #require(
+            idet.errors.firstMatch(of: /Multi frame detection: TFF: *(\d+) BFF: *(\d+) Progressive: *(\d+)/))
         #expect((Int(counts.3) ?? 0) > (Int(counts.1) ?? 0) + (Int(counts.2) ?? 0))
     }
 
@@ -239,8 +275,15 @@ struct TranscodingTests {
     @Test("a picture that changes its size in the middle becomes one size")
     func changingSize() async throws {
         let making = try setUp()
-        let small = try await making.record("a.ts", ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=10:duration=1", "-c:v", "libx264", "-pix_fmt", "yuv420p"])
-        let large = try await making.record("b.ts", ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=10:duration=1", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-output_ts_offset", "1"])
+        let small = try await making.record(
+            "a.ts",
+            ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=10:duration=1", "-c:v", "libx264", "-pix_fmt", "yuv420p"])
+        let large = try await making.record(
+            "b.ts",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=10:duration=1", "-c:v", "libx264", "-pix_fmt",
+                "yuv420p", "-output_ts_offset", "1",
+            ])
         let joined = try making.directory.write(small.contents() + large.contents(), to: "joined.ts")
         let video = try #require(try await Judge.probe(making.make(joined).path).video.first)
         #expect(video.width == 320 && video.height == 180 && video.frames == 20)
@@ -251,7 +294,9 @@ struct TranscodingTests {
         let source = try TestPlace.fixture("capture.mov")
         let made = try await setUp().make(source, nil)
         func digest(_ path: FilePath) async throws -> String {
-            try await Judge.tool("ffmpeg", ["-v", "error", "-i", path.text, "-map", "0", "-c", "copy", "-f", "streamhash", "-"]).output
+            try await Judge.tool(
+                "ffmpeg", ["-v", "error", "-i", path.text, "-map", "0", "-c", "copy", "-f", "streamhash", "-"]
+            ).output
         }
         let before = try await digest(source)
         let after = try await digest(made.path)
@@ -279,14 +324,16 @@ struct DamageTests {
         let words: String
     }
 
-    @Test("cut off, unfinished, damaged, no recording at all: each in its words", arguments: [
-        Wrong(name: "cut.mp4", code: .damaged, words: "delivers 2.4 s of a declared 4.0 s"),
-        Wrong(name: "cut.mkv", code: .damaged, words: "delivers 2.4 s of a declared 4.0 s"),
-        Wrong(name: "unfinished.mov", code: .notFinalised, words: "no moov atom"),
-        Wrong(name: "damaged.mp4", code: .damaged, words: "cannot be decoded as they were recorded"),
-        Wrong(name: "text.mov", code: .notMedia, words: "not a recording"),
-        Wrong(name: "README.md", code: .notMedia, words: "not a recording"),
-    ], [true, false])
+    @Test(
+        "cut off, unfinished, damaged, no recording at all: each in its words",
+        arguments: [
+            Wrong(name: "cut.mp4", code: .damaged, words: "delivers 2.4 s of a declared 4.0 s"),
+            Wrong(name: "cut.mkv", code: .damaged, words: "delivers 2.4 s of a declared 4.0 s"),
+            Wrong(name: "unfinished.mov", code: .notFinalised, words: "no moov atom"),
+            Wrong(name: "damaged.mp4", code: .damaged, words: "cannot be decoded as they were recorded"),
+            Wrong(name: "text.mov", code: .notMedia, words: "not a recording"),
+            Wrong(name: "README.md", code: .notMedia, words: "not a recording"),
+        ], [true, false])
     func faults(wrong: Wrong, isCompressing: Bool) async throws {
         let settings = isCompressing ? CompressSettings(preset: .fast) : nil
         let fault = try await Making().make(TestPlace.fixture(wrong.name), settings).fault
@@ -298,7 +345,8 @@ struct DamageTests {
     @Test("empty and missing files")
     func nothing() async throws {
         let making = try Making()
-        #expect(try await making.make(making.directory.write([], to: "empty.mov")).fault?.reason.contains("empty") == true)
+        #expect(
+            try await making.make(making.directory.write([], to: "empty.mov")).fault?.reason.contains("empty") == true)
         #expect(try await making.make(making.directory.file("missing.mov")).fault != nil)
     }
 
@@ -331,11 +379,15 @@ struct DamageTests {
     @Test("looking into a recording tells what would become of it")
     func probing() async throws {
         let events = Mutex<[MediaEvent]>([])
-        let request = MediaRequest.probe(input: try TestPlace.fixture("two-languages.mov"), settings: CompressSettings())
+        let request = MediaRequest.probe(
+            input: try TestPlace.fixture("two-languages.mov"), settings: CompressSettings())
         await Task.detached { MediaWorker { event in events.withLock { $0.append(event) } }.handle(request) }.value
         guard case .probed(let report) = events.withLock({ $0.last }) else { throw TestFailure("no report") }
         #expect(report.streams.map { $0.kind } == ["video", "audio", "audio", "subtitle", "data"])
-        #expect(report.streams.map { $0.plan.split(separator: " ").first } == ["encoded", "encoded", "encoded", "lost", "time"])
+        #expect(
+            report.streams.map { $0.plan.split(separator: " ").first } == [
+                "encoded", "encoded", "encoded", "lost", "time",
+            ])
         #expect(report.losses.count == 1)
         #expect(report.streams[2].language == "fra")
     }

@@ -45,11 +45,14 @@ struct UploadListTests {
             losses: [Loss(what: "w", reason: "r")],
             media: MediaSummary(container: "mp4", duration: 1.5, videoFrames: 3, tracks: []))
         let remote = RemoteState.block(
-            BlockLedger(seal: seal.id, key: UUID(), token: "T", fileSize: ByteCount(20), blockSize: ByteCount(7), acknowledgedCount: 2))
+            BlockLedger(
+                seal: seal.id, key: UUID(), token: "T", fileSize: ByteCount(20), blockSize: ByteCount(7),
+                acknowledgedCount: 2))
         let receipt = Receipt(url: "u", size: ByteCount(20), sha256: seal.sha256, proof: .digest)
         for event in [
             ItemLife.Event.prepared(copy), .uploadBegan, .remoteChanged(remote, progressed: true),
-            .failed(Fault(.busy, "b", retry: .later(after: 2)), retryAt: Self.now.addingTimeInterval(2)), .received(receipt), .saved,
+            .failed(Fault(.busy, "b", retry: .later(after: 2)), retryAt: Self.now.addingTimeInterval(2)),
+            .received(receipt), .saved,
         ] {
             let expected = try #require(ItemLife.apply(event, to: item, at: Self.now).item)
             item = try #require(try await list.commit(ItemLife.apply(event, to: item, at: Self.now), of: item.id))
@@ -70,7 +73,8 @@ struct UploadListTests {
         ].map { $0.cachedName.text }
         #expect(
             names == [
-                "1700000000-capture.mov", "1700000000-capture-2.mov", "1700000000-capture-4.mov", "1700000000-capture-5.mov",
+                "1700000000-capture.mov", "1700000000-capture-2.mov", "1700000000-capture-4.mov",
+                "1700000000-capture-5.mov",
                 "1700000000-capture.mp4",
             ])
     }
@@ -107,7 +111,8 @@ struct UploadListTests {
         let list = try open()
         let path = try #require(FilePath(bytes: Array("/r/".utf8) + [0xFF, 10, 34] + Array(".mov".utf8)))
         let new = UploadList.NewItem(
-            recording: path, identity: try Self.identity(), destination: .builtIn, options: ItemOptions(), takenNames: [])
+            recording: path, identity: try Self.identity(), destination: .builtIn, options: ItemOptions(),
+            takenNames: [])
         let item = try await list.add(new, now: Self.now)
         #expect(try await list.item(item.id)?.recording == path)
         #expect(item.cachedName.bytes == Array("1700000000-".utf8) + [0xFF, 10, 34] + Array(".mov".utf8))
@@ -131,7 +136,8 @@ struct UploadListTests {
         let item = try await list.add(Self.new(), now: Self.now)
         try await open().wish(.pause, for: item.id)
         // The holder has not seen it yet and writes another step.
-        let stored = try #require(try await list.commit(ItemLife.apply(.uploadBegan, to: item, at: Self.now), of: item.id))
+        let stored = try #require(
+            try await list.commit(ItemLife.apply(.uploadBegan, to: item, at: Self.now), of: item.id))
         #expect(stored.wish == .pause)
         #expect(try await list.wishes(among: [item.id]) == [item.id: .pause])
         // A stronger wish takes the place of a weaker one, not the other way round.
@@ -141,7 +147,9 @@ struct UploadListTests {
         try await list.wish(.remove, for: item.id)
         #expect(try await list.item(item.id)?.wish == .remove)
         let cancelled = ItemLife.apply(.wished(.pause), to: try #require(try await list.item(item.id)), at: Self.now)
-        #expect(try await list.commit(cancelled, of: item.id)?.wish == .remove, "only the wish that was fulfilled is taken back")
+        #expect(
+            try await list.commit(cancelled, of: item.id)?.wish == .remove,
+            "only the wish that was fulfilled is taken back")
     }
 
     @Test("what is due comes in order, without what waits, what is left out and what is finished")
@@ -152,13 +160,19 @@ struct UploadListTests {
         try await list.putFirst(items[3].id)
         let later = Self.now.addingTimeInterval(60)
         let fault = Fault(.busy, "b", retry: .later(after: nil))
-        try await list.commit(ItemLife.apply(.failed(fault, retryAt: later), to: items[1], at: Self.now), of: items[1].id)
-        try await list.commit(ItemLife.apply(.cleanedUp, to: #require(try await list.item(items[1].id)), at: Self.now), of: items[1].id)
+        try await list.commit(
+            ItemLife.apply(.failed(fault, retryAt: later), to: items[1], at: Self.now), of: items[1].id)
+        try await list.commit(
+            ItemLife.apply(.cleanedUp, to: #require(try await list.item(items[1].id)), at: Self.now), of: items[1].id)
         try await list.commit(ItemLife.apply(.wished(.pause), to: items[2], at: Self.now), of: items[2].id)
-        try await list.commit(ItemLife.apply(.cleanedUp, to: #require(try await list.item(items[2].id)), at: Self.now), of: items[2].id)
+        try await list.commit(
+            ItemLife.apply(.cleanedUp, to: #require(try await list.item(items[2].id)), at: Self.now), of: items[2].id)
         #expect(try await list.due(at: Self.now, limit: 10).map { $0.id.value } == [4, 1, 5])
         #expect(try await list.due(at: later, limit: 10).map { $0.id.value } == [4, 1, 2, 5])
-        #expect(try await list.due(at: later, limit: 10, among: [items[0].id, items[1].id], leaving: [items[0].id]).map { $0.id.value } == [2])
+        #expect(
+            try await list.due(at: later, limit: 10, among: [items[0].id, items[1].id], leaving: [items[0].id]).map {
+                $0.id.value
+            } == [2])
         let outlook = try await list.outlook(among: [items[1].id])
         #expect(outlook.isOpen && outlook.nextTry == later)
         #expect(try await !list.outlook(among: [items[2].id]).isOpen)
@@ -174,14 +188,17 @@ struct UploadListTests {
         let remote = RemoteState.block(
             BlockLedger(seal: UUID(), key: UUID(), token: "T", fileSize: ByteCount(20), blockSize: ByteCount(7)))
         let begun = try #require(
-            try await list.commit(ItemLife.apply(.remoteChanged(remote, progressed: false), to: item, at: Self.now), of: item.id))
+            try await list.commit(
+                ItemLife.apply(.remoteChanged(remote, progressed: false), to: item, at: Self.now), of: item.id))
         var doomed = begun
         doomed.wish = .remove
-        let cancelled = try #require(try await list.commit(ItemLife.apply(.wished(.remove), to: doomed, at: Self.now), of: item.id))
+        let cancelled = try #require(
+            try await list.commit(ItemLife.apply(.wished(.remove), to: doomed, at: Self.now), of: item.id))
         try await list.commit(ItemLife.apply(.cleanedUp, to: cancelled.wished(.remove), at: Self.now), of: item.id)
         #expect(try await list.item(item.id) == nil)
         let debt = try #require(try await open().debts(dueAt: Self.now).first)
-        #expect(debt.debt.remote == remote && debt.debt.destination.text == "http://h/x" && debt.debt.name == "capture.mov")
+        #expect(
+            debt.debt.remote == remote && debt.debt.destination.text == "http://h/x" && debt.debt.name == "capture.mov")
         try await list.postpone(debt.id, until: Self.now.addingTimeInterval(5), reason: "away")
         #expect(try await list.debts(dueAt: Self.now).isEmpty)
         #expect(try await list.debts(dueAt: nil).map { $0.attempts } == [1])
@@ -195,7 +212,8 @@ struct UploadListTests {
         let list = try open()
         let origin = try ServerURL("https://h/x").origin
         try await list.remember(.kibibytes(512), for: origin, until: Self.now.addingTimeInterval(10))
-        #expect(try await list.blockSize(for: ServerURL("https://H:443/other").origin, now: Self.now) == .kibibytes(512))
+        #expect(
+            try await list.blockSize(for: ServerURL("https://H:443/other").origin, now: Self.now) == .kibibytes(512))
         #expect(try await list.blockSize(for: ServerURL("http://h/x").origin, now: Self.now) == nil)
         #expect(try await list.blockSize(for: origin, now: Self.now.addingTimeInterval(11)) == nil)
     }
@@ -218,13 +236,16 @@ struct UploadListTests {
         ).wait()
         #expect(outcome.status == 0)
         _ = try open()
-        let script = "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); print(c.execute('select count(*) from items').fetchone()[0]); c.close()"
+        let script =
+            "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); print(c.execute('select count(*) from items').fetchone()[0]); c.close()"
         let python = try await RunningProgram(
             "/usr/bin/env", ["python3", "-c", script, home + "/state/list.sqlite"],
             environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""]
         ).wait()
         #expect(python.output == "1\n")
-        #expect(FileManager.default.fileExists(atPath: home + "/state/list.sqlite-wal"), "closing elsewhere deleted the log")
+        #expect(
+            FileManager.default.fileExists(atPath: home + "/state/list.sqlite-wal"), "closing elsewhere deleted the log"
+        )
         _ = try await list.add(Self.new(), now: Self.now)
         #expect(try await open().items(after: ItemID(0), limit: 10, finishedToo: true).count == 2)
     }
@@ -235,7 +256,9 @@ struct UploadListTests {
         let path = try directory.file("state/list.sqlite")
         try Connection(path: path.bytes, journal: .writeAhead).execute("PRAGMA user_version = 999")
         #expect(throws: ListError.newer(path)) { _ = try open() }
-        let version = try Connection(path: path.bytes, journal: .writeAhead).row("PRAGMA user_version") { $0.integer(0) }
+        let version = try Connection(path: path.bytes, journal: .writeAhead).row("PRAGMA user_version") {
+            $0.integer(0)
+        }
         #expect(version == 999)
     }
 
@@ -282,9 +305,14 @@ struct UploadListTests {
         let list = try open()
         let connection = try Connection(path: directory.file("state/list.sqlite").bytes, journal: .writeAhead)
         let first = try await list.add(Self.new(), now: Self.now)
-        try await list.commit(ItemLife.apply(.received(Receipt(url: "u", size: ByteCount(1), sha256: nil, proof: .size)), to: first, at: Self.now), of: first.id)
-        try await list.commit(ItemLife.apply(.saved, to: #require(try await list.item(first.id)), at: Self.now), of: first.id)
-        try await list.commit(ItemLife.apply(.cleanedUp, to: #require(try await list.item(first.id)), at: Self.now), of: first.id)
+        try await list.commit(
+            ItemLife.apply(
+                .received(Receipt(url: "u", size: ByteCount(1), sha256: nil, proof: .size)), to: first, at: Self.now),
+            of: first.id)
+        try await list.commit(
+            ItemLife.apply(.saved, to: #require(try await list.item(first.id)), at: Self.now), of: first.id)
+        try await list.commit(
+            ItemLife.apply(.cleanedUp, to: #require(try await list.item(first.id)), at: Self.now), of: first.id)
         try connection.transaction(.written) {
             try connection.execute(
                 """

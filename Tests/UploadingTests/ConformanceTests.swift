@@ -98,19 +98,23 @@ struct ConformanceTests {
     }
 
     private func source(
-        _ bytes: [UInt8], name: String = "5-clip.mov", blockSize: Int64 = 1000, digest: SHA256Digest? = nil, seal: UUID = UUID()
+        _ bytes: [UInt8], name: String = "5-clip.mov", blockSize: Int64 = 1000, digest: SHA256Digest? = nil,
+        seal: UUID = UUID()
     ) throws -> UploadSource {
         let file = try FileSystem.open(directory.write(bytes, to: "copy-\(UUID().uuidString)"), .reading)
         return UploadSource(
             file: SharedDescriptor(file),
             seal: Seal(
-                id: seal, size: ByteCount(Int64(bytes.count)), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: digest),
+                id: seal, size: ByteCount(Int64(bytes.count)), modified: FileTime(seconds: 1, nanoseconds: 1),
+                sha256: digest),
             name: name, blockSize: ByteCount(blockSize), limiters: [])
     }
 
     private struct Stop: Error {}
 
-    @Test("sizes around the block arrive byte for byte", arguments: FarSideKind.allCases, [0, 1, 999, 1000, 1001, 2000, 10_007])
+    @Test(
+        "sizes around the block arrive byte for byte", arguments: FarSideKind.allCases,
+        [0, 1, 999, 1000, 1001, 2000, 10_007])
     func sizes(kind: FarSideKind, size: Int) async throws {
         let far = try await kind.start()
         let bytes = TestBytes.make(size)
@@ -124,7 +128,9 @@ struct ConformanceTests {
         #expect(intent.token == nil && intent.acknowledgedCount == 0)
     }
 
-    @Test("stopped after every step and taken up again: arrives once, and no block but one is sent again", arguments: FarSideKind.allCases)
+    @Test(
+        "stopped after every step and taken up again: arrives once, and no block but one is sent again",
+        arguments: FarSideKind.allCases)
     func stoppedEverywhere(kind: FarSideKind) async throws {
         let bytes = TestBytes.make(5500)
         for step in 1...7 {
@@ -135,7 +141,8 @@ struct ConformanceTests {
                 _ = try await far.destination.upload(source(bytes, seal: seal), from: nil, ledger: first)
             }
             let second = TestLedger(first.current.remote)
-            let receipt = try await far.destination.upload(source(bytes, seal: seal), from: first.current.remote, ledger: second)
+            let receipt = try await far.destination.upload(
+                source(bytes, seal: seal), from: first.current.remote, ledger: second)
             #expect(receipt.proof == .digest)
             #expect(try far.digests() == [SHA256.digest(of: bytes).hex])
             // What was stored is not sent again: as many saves in all as without a stop, and the one that was lost.
@@ -177,7 +184,8 @@ struct ConformanceTests {
         #expect(try far.digests().isEmpty)
         // Asked for again there is nothing to drop.
         if step > 2 {
-            #expect(try await far.destination.abandon(#require(ledger.current.remote), named: "clip.mov") == .leftToExpire)
+            #expect(
+                try await far.destination.abandon(#require(ledger.current.remote), named: "clip.mov") == .leftToExpire)
         }
     }
 
@@ -196,9 +204,12 @@ struct ConformanceTests {
         #expect(try far.digests() == [SHA256.digest(of: bytes).hex])
     }
 
-    @Test("awkward names arrive as something safe", arguments: FarSideKind.allCases, [
-        "ünï ’quote\"\n日本.mov", "-dash.mov", "x.m\"o\r\nv", String(repeating: "日", count: 80) + ".mov", "no extension", ".mov", "a;b=c.mov",
-    ])
+    @Test(
+        "awkward names arrive as something safe", arguments: FarSideKind.allCases,
+        [
+            "ünï ’quote\"\n日本.mov", "-dash.mov", "x.m\"o\r\nv", String(repeating: "日", count: 80) + ".mov",
+            "no extension", ".mov", "a;b=c.mov",
+        ])
     func names(kind: FarSideKind, name: String) async throws {
         let far = try await kind.start()
         let bytes = TestBytes.make(1500)
@@ -253,7 +264,9 @@ struct ConformanceTests {
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         #expect(ContinuousClock.now - start < .seconds(3))
-        _ = try await far.destination.upload(self.source(bytes, blockSize: 20_000, seal: seal), from: ledger.current.remote, ledger: TestLedger(ledger.current.remote))
+        _ = try await far.destination.upload(
+            self.source(bytes, blockSize: 20_000, seal: seal), from: ledger.current.remote,
+            ledger: TestLedger(ledger.current.remote))
         #expect(try far.digests() == [SHA256.digest(of: bytes).hex])
     }
 }
@@ -270,7 +283,8 @@ struct FaultTests {
 
     /// Uploads as the pipeline does: again after every fault that may pass, with the source that is there.
     private func upload(
-        to server: BlockServer, blockSize: Int64 = 1000, path: String = "", token: String = "", ledger: TestLedger = TestLedger(),
+        to server: BlockServer, blockSize: Int64 = 1000, path: String = "", token: String = "",
+        ledger: TestLedger = TestLedger(),
         tries: Int = 6
     ) async throws -> (receipt: Receipt, ledger: TestLedger, faults: [Fault]) {
         let source = UploadSource(
@@ -291,11 +305,15 @@ struct FaultTests {
         }
     }
 
-    @Test("each fault once: the file arrives whole, and no block is lost or sent without need", arguments: [
-        ("500@0", 1), ("500@3", 1), ("503:1@3", 1), ("429:1@2", 1), ("507@4", 1), ("html@0", 1), ("html@2", 1), ("empty@2", 1), ("nodata@9", 1),
-        ("shape@2", 1), ("cut@0", 1), ("cut@4", 1), ("lost@0", 1), ("lost@4", 1), ("lost@9", 1), ("crc@2", 0), ("gone@5", 0), ("behind:2@6", 0),
-        ("308@1", 0), ("307@4", 0), ("401@3", 0), ("slow:1@3", 0), ("changed@4", 0),
-    ])
+    @Test(
+        "each fault once: the file arrives whole, and no block is lost or sent without need",
+        arguments: [
+            ("500@0", 1), ("500@3", 1), ("503:1@3", 1), ("429:1@2", 1), ("507@4", 1), ("html@0", 1), ("html@2", 1),
+            ("empty@2", 1), ("nodata@9", 1),
+            ("shape@2", 1), ("cut@0", 1), ("cut@4", 1), ("lost@0", 1), ("lost@4", 1), ("lost@9", 1), ("crc@2", 0),
+            ("gone@5", 0), ("behind:2@6", 0),
+            ("308@1", 0), ("307@4", 0), ("401@3", 0), ("slow:1@3", 0), ("changed@4", 0),
+        ])
     func faults(fault: String, retries: Int) async throws {
         let server = try await BlockServer([fault])
         let result = try await upload(to: server)
@@ -401,7 +419,8 @@ struct FaultTests {
         _ = chmod(file.text, 0o600)
         let source = UploadSource(
             file: SharedDescriptor(try FileSystem.open(directory.write([1, 2, 3], to: "copy"), .reading)),
-            seal: Seal(id: UUID(), size: ByteCount(3), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil), name: "x.mov",
+            seal: Seal(id: UUID(), size: ByteCount(3), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
+            name: "x.mov",
             blockSize: ByteCount(1000), limiters: [])
         let destination = BlockDestination(
             url: try ServerURL(server.url), client: HTTPClient(proxies: .none),
@@ -417,7 +436,8 @@ struct FaultTests {
         let client = HTTPClient(proxies: .none)
         let source = UploadSource(
             file: SharedDescriptor(try FileSystem.open(directory.write([1, 2, 3], to: "copy"), .reading)),
-            seal: Seal(id: UUID(), size: ByteCount(3), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil), name: "x.mov",
+            seal: Seal(id: UUID(), size: ByteCount(3), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
+            name: "x.mov",
             blockSize: ByteCount(1000), limiters: [])
         for url in ["http://127.0.0.1:1/upload", "http://no.such.host.invalid/upload"] {
             let destination = BlockDestination(
@@ -431,11 +451,15 @@ struct FaultTests {
         }
     }
 
-    @Test("Retry-After in seconds and in each of HTTP's date formats", arguments: [
-        ("0", 0), ("7", 7), ("999999999", 86_400), ("Sun, 06 Nov 1994 08:49:47 GMT", 10), ("Sunday, 06-Nov-94 08:49:47 GMT", 10),
-        ("Sun Nov  6 08:49:47 1994", 10), ("Sun, 06 Nov 1994 08:49:27 GMT", 0), ("Mon, 07 Nov 1994 08:49:37 GMT", 86_400), ("soon", nil), ("", nil),
-        ("-1", nil), ("Sun, 99 Nov 1994 08:49:37 GMT", nil),
-    ] as [(String, Double?)])
+    @Test(
+        "Retry-After in seconds and in each of HTTP's date formats",
+        arguments: [
+            ("0", 0), ("7", 7), ("999999999", 86_400), ("Sun, 06 Nov 1994 08:49:47 GMT", 10),
+            ("Sunday, 06-Nov-94 08:49:47 GMT", 10),
+            ("Sun Nov  6 08:49:47 1994", 10), ("Sun, 06 Nov 1994 08:49:27 GMT", 0),
+            ("Mon, 07 Nov 1994 08:49:37 GMT", 86_400), ("soon", nil), ("", nil),
+            ("-1", nil), ("Sun, 99 Nov 1994 08:49:37 GMT", nil),
+        ] as [(String, Double?)])
     func retryAfterFormats(header: String, seconds: Double?) {
         // Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110.
         #expect(RetryAfter.seconds(header, now: Date(timeIntervalSince1970: 784_111_777)) == seconds)

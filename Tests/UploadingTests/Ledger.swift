@@ -16,7 +16,7 @@ final class TestLedger: UploadLedger {
     private let state: Mutex<State>
     private let onSave: @Sendable (Int) throws -> Void
 
-    /// - Parameter onSave: called with the number of each save before it is stored; throws to stop the upload there.
+    /// `onSave` is called with the number of each save before it is stored; it throws to stop the upload there.
     init(_ remote: RemoteState? = nil, onSave: @escaping @Sendable (Int) throws -> Void = { _ in }) {
         state = Mutex(State(remote: remote))
         self.onSave = onSave

@@ -19,7 +19,9 @@ struct VideoCacheTests {
 
     private func name(_ text: String = "5-capture.mov") throws -> FileName { try #require(FileName(text)) }
 
-    private func recording(_ bytes: [UInt8] = Self.bytes) throws -> FilePath { try directory.write(bytes, to: "capture.mov") }
+    private func recording(_ bytes: [UInt8] = Self.bytes) throws -> FilePath {
+        try directory.write(bytes, to: "capture.mov")
+    }
 
     /// Copies and seals; publishes if asked to.
     private func makeCopy(publishing: Bool = true) throws -> Seal {
@@ -192,7 +194,9 @@ struct VideoCacheTests {
         try FileSystem.remove(path)
         #expect(Recording.check(path, against: taken) == .goOn)
         #expect(Recording.identityIfPresent(at: path) == nil)
-        #expect(try Recording(recording(TestBytes.make(2_000_000))).digest(stop: StopFlag()) == SHA256.digest(of: TestBytes.make(2_000_000)))
+        #expect(
+            try Recording(recording(TestBytes.make(2_000_000))).digest(stop: StopFlag())
+                == SHA256.digest(of: TestBytes.make(2_000_000)))
     }
 
     @Test("a cache whose place is taken by something else is told in words")
