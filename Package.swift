@@ -130,7 +130,7 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["Checksums", "IngestModel", "IngestTestSupport", "ingest", "ingest-media"],
+            dependencies: ["Checksums", "HTTPClient", "IngestModel", "IngestTestSupport", "ingest", "ingest-media"],
             swiftSettings: common),
     ]
 )

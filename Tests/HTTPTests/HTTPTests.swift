@@ -258,33 +258,3 @@ struct HTTPTests {
         }
     }
 }
-
-/// A TCP connection without any manners.
-private final class RawConnection {
-    private let socket: Int32
-
-    init(port: UInt16) throws {
-        socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let result = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard result == 0 else { throw TestFailure("cannot connect") }
-    }
-
-    deinit { close(socket) }
-
-    /// `false` once the other side has closed.
-    @discardableResult
-    func send(_ text: String) -> Bool {
-        var byte: UInt8 = 0
-        if recv(socket, &byte, 1, Int32(MSG_DONTWAIT)) == 0 { return false }
-        return Array(text.utf8).withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-            > 0
-    }
-}
