@@ -120,7 +120,8 @@ final class ConnectionWatch: Sendable {
     }
 }
 
-private func steadyNow() -> Double {
+/// Seconds of a clock that never jumps.
+func steadyNow() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

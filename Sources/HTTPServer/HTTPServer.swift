@@ -115,6 +115,8 @@ private final class ActiveRequest {
     let connection: Int
     /// Bytes of a body that is thrown away, as far as that is worth it.
     var discarded = 0
+    /// The answer was given while the body was still coming.
+    var isAnsweredEarly = false
 
     static let mostDiscarded = 4 << 20
 
@@ -180,9 +182,24 @@ private func begin(
     // A body that is too long to be thrown away: answer at once, libmicrohttpd then closes the connection.
     if case .respond(let response) = action, let length, length > ActiveRequest.mostDiscarded {
         server.watch.answering(id)
+        request.isAnsweredEarly = true
         return queue(response, on: connection)
     }
     return .YES
+}
+
+/// Closing a socket with unread bytes resets the connection, which may overtake the answer that has just been sent. So
+/// what comes is thrown away until the client has read the answer and closes; not for ever.
+private func linger(_ socket: CInt) {
+    shutdown(socket, CInt(SHUT_WR))
+    var room = [UInt8](repeating: 0, count: 16384)
+    let end = steadyNow() + 30
+    while steadyNow() < end {
+        var ready = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        guard poll(&ready, 1, 5000) > 0 else { return }
+        let count = room.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, CInt(MSG_DONTWAIT)) }
+        if count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) { return }
+    }
 }
 
 private func requestCompleted(
@@ -192,6 +209,9 @@ private func requestCompleted(
     guard let pointer = state?.pointee else { return }
     let request = Unmanaged<ActiveRequest>.fromOpaque(pointer).takeRetainedValue()
     state?.pointee = nil
+    if request.isAnsweredEarly, code == .REQUEST_TERMINATED_COMPLETED_OK, let connection {
+        linger(ingest_mhd_socket(connection))
+    }
     ServerContext.of(context).watch.requestEnded(request.connection)
 }
 

@@ -237,6 +237,18 @@ struct HTTPTests {
         #expect(response.status == 413)
     }
 
+    @Test("a client that reads late still gets the refusal: the connection is not reset under it")
+    func lateReader() async throws {
+        let late = try RawConnection(port: server.address.port)
+        late.send("POST /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n")
+        let piece = [UInt8](repeating: 1, count: 1 << 20)
+        for _ in 0..<16 {
+            try await Task.sleep(for: .milliseconds(20))
+            #expect(late.send(piece))
+        }
+        #expect(late.receive().hasPrefix("HTTP/1.1 413"))
+    }
+
     @Test(
         "addresses to listen at",
         arguments: [

@@ -20,11 +20,11 @@ package final class RawConnection {
 
     deinit { close(socket) }
 
-    /// Sends all of it. `false` once the other side has closed.
+    /// Sends all of it, without looking at what comes back. `false` once the other side has closed.
     @discardableResult
     package func send(_ bytes: [UInt8]) -> Bool {
         var byte: UInt8 = 0
-        if recv(socket, &byte, 1, Int32(MSG_DONTWAIT)) == 0 { return false }
+        if recv(socket, &byte, 1, Int32(MSG_DONTWAIT | MSG_PEEK)) == 0 { return false }
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
@@ -34,6 +34,13 @@ package final class RawConnection {
             sent += count
         }
         return true
+    }
+
+    /// What has come; waits for something, or the end.
+    package func receive() -> String {
+        var room = [UInt8](repeating: 0, count: 65536)
+        let count = room.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, 0) }
+        return String(decoding: room.prefix(max(0, count)), as: UTF8.self)
     }
 
     @discardableResult
