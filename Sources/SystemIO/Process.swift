@@ -102,8 +102,13 @@ package final class ChildProcess: Sendable {
         while waitpid(pid, &status, 0) == -1, errno == EINTR {}
     }
 
+    /// Writes to the child's standard input. A child that no longer reads is no error here: `finish` tells how it ended.
     package func send(_ bytes: [UInt8]) throws(SystemError) {
-        try input.descriptor.write(bytes.span)
+        do {
+            try input.descriptor.write(bytes.span)
+        } catch where error.code == EPIPE {
+            return
+        }
     }
 
     /// Waits at most `milliseconds` for output: what came, empty at its end, `nil` if nothing came in time.
