@@ -106,8 +106,8 @@ package final class ChildProcess: Sendable {
     package func send(_ bytes: [UInt8]) throws(SystemError) {
         do {
             try input.descriptor.write(bytes.span)
-        } catch where error.code == EPIPE {
-            return
+        } catch {
+            guard error.code == EPIPE else { throw error }
         }
     }
 
