@@ -46,6 +46,10 @@ enum ReceiveCommand {
         if let file = options.tokenFile {
             return try Credentials.token(in: file.absolute(in: context.environment.workingDirectory))
         }
-        return context.environment["INGEST_TOKEN"]
+        guard let token = context.environment["INGEST_TOKEN"] else { return nil }
+        guard Credentials.isToken(token) else {
+            throw CommandFailure(.usage, "INGEST_TOKEN does not hold a token: no space may stand in it")
+        }
+        return token
     }
 }

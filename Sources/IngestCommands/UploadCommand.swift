@@ -3,11 +3,13 @@ import IngestModel
 import Pipeline
 import SystemIO
 import UploadList
+import Uploading
 
 /// `ingest FILE...`
 enum UploadCommand {
     static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
+        try checkToken(options, context)
         let session = try Session(context, options: options)
         var intake = FileIntake(context: context, options: options, session: session)
         for operand in invocation.operands { try await intake.add(operand) }
@@ -23,12 +25,39 @@ enum UploadCommand {
             context, options, session, mode: .once(patience: options.patience), ids: Set(intake.ids))
         if worked.isInterrupted {
             // Also by SIGTERM: the file asked for has not gone up.
-            context.say("interrupted; everything is kept on the list, and the same command goes on")
+            context.say(try await interruption(of: intake.ids, session))
             return .interrupted
         }
         var statuses = intake.refusals
         for id in intake.ids { statuses.append(try await status(of: id, context, session)) }
         return ExitCode.combined(statuses)
+    }
+
+    /// Before anything is copied: a token that cannot be read now is not going to be later.
+    private static func checkToken(_ options: Options, _ context: CommandContext) throws {
+        guard let file = options.tokenFile else { return }
+        _ = try Credentials.token(in: file.absolute(in: context.environment.workingDirectory))
+    }
+
+    /// What is kept of files that were interrupted, and what goes on with them.
+    private static func interruption(of ids: [ItemID], _ session: Session) async throws -> String {
+        var items: [Item] = []
+        for id in ids {
+            if let item = try await session.list.item(id) { items.append(item) }
+        }
+        let open = items.filter { !$0.state.isFinished }
+        let uncopied = open.filter { $0.seal == nil }.count
+        let kept =
+            switch (uncopied, open.count) {
+            case (0, _): "what has been copied and sent is kept"
+            case (1, 1): "its copy is not complete and is made anew, so the recording must stay where it is"
+            default:
+                "\(uncopied) of \(open.count) are not copied yet, so those recordings must stay where they are"
+            }
+        if items.count == 1 { return "interrupted; \(kept). The same command goes on, and so does “ingest run --once”" }
+        let done = items.filter { $0.state == .done }.count
+        return
+            "interrupted; \(done) of \(items.count) files are done; \(kept). “ingest run --once” goes on with the rest"
     }
 
     private static func detached(_ context: CommandContext, _ options: Options, _ intake: FileIntake) -> ExitCode {
@@ -39,6 +68,9 @@ enum UploadCommand {
             context.say(
                 "on the list; the recordings are not copied yet and must stay where they are until “ingest run” has "
                     + "taken them up")
+        }
+        if context.environment["INGEST_TOKEN"] != nil, options.tokenFile == nil, !intake.items.isEmpty {
+            context.say("INGEST_TOKEN is not kept with them: “ingest run” needs it too, or give --token-file")
         }
         return ExitCode.combined(intake.refusals + intake.items.map { _ in .done })
     }
@@ -122,7 +154,15 @@ struct FileIntake {
 
     private func tell(_ result: Intake.Result, _ name: String) {
         switch result {
-        case .added: break
+        case .added(let item, let before):
+            if item.identity.size.value == 0, !options.quiet {
+                context.say("\(name): is empty (0 bytes) and is uploaded so; did the recorder write anything?")
+            }
+            if let before, !options.quiet {
+                context.say(
+                    "\(name): was uploaded before, as item \(before.id)\(before.receipt.map { " (\($0.url))" } ?? ""); it is "
+                        + "uploaded again")
+            }
         case .goesOn(let item):
             if !options.quiet { context.say("\(name): goes on as item \(item.id)") }
         case .goesOnAsItIs(let item):

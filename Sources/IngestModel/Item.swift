@@ -148,6 +148,9 @@ package struct Item: Hashable, Sendable {
         losses = []
     }
 
+    /// Whether the cached copy is all there is: it was found in the cache, and counts as its recording.
+    package var isItsOwnRecording: Bool { marks.contains(.foundInCache) }
+
     /// The recording's name, for people.
     package var displayName: String { (recording.name?.text ?? recording.text).printable }
 

@@ -39,8 +39,10 @@ package enum ItemLife {
         case cleanedUp
         /// The sealed copy is gone or no longer what it was; the recording is unchanged, so that it can be made again.
         case copyLost
-        /// The recording has changed; it counts as it now is.
+        /// The recording has changed; it counts as it now is. What is complete at the far side stays there.
         case withdrawn(RecordingIdentity)
+        /// A copy that is its own recording has changed; it counts as it now is.
+        case readopted(RecordingIdentity, Seal)
         /// The recording has changed after the copy was taken; the copy goes as it was.
         case recordingChanged
         /// Something went wrong; `retryAt` where it is worth another try.
@@ -53,6 +55,9 @@ package enum ItemLife {
         /// Its recording was given again, with these options: it goes on, whatever held it up.
         case takenUp(ItemOptions)
     }
+
+    /// Seconds that a recording is left alone that was still growing.
+    package static let settlingTime = 5.0
 
     package static func step(for item: Item, at now: Date) -> Step {
         if item.cleanup == .pending { return .cleanUp }
@@ -151,16 +156,19 @@ package struct Transition: Sendable {
         case .cleanedUp:
             finishCleanup(of: &item)
         case .copyLost:
+            if item.isItsOwnRecording { return }
             oweRemote(of: &item)
             item.seal = nil
             item.cleanup = .pending
             item.state = .queued
         case .withdrawn(let identity):
+            if item.isItsOwnRecording { return }
+            withdraw(&item, identity)
+        case .readopted(let identity, let seal):
             oweRemote(of: &item)
             item.identity = identity
-            item.seal = nil
-            item.cleanup = .pending
-            item.state = .queued
+            item.seal = seal
+            item.state = item.resumptionState
         case .recordingChanged:
             item.marks.insert(.recordingChanged)
         case .failed(let fault, let retryAt):
@@ -222,6 +230,21 @@ package struct Transition: Sendable {
                 destination: item.destination, tokenFile: item.options.tokenFile, remote: remote,
                 name: item.displayName))
         item.remote = nil
+    }
+
+    private mutating func withdraw(_ item: inout Item, _ identity: RecordingIdentity) {
+        if item.receipt == nil { oweRemote(of: &item) }
+        item.remote = nil
+        item.receipt = nil
+        item.identity = identity
+        item.seal = nil
+        item.cleanup = .pending
+        item.state = .queued
+        // Whoever writes it may not be done.
+        item.fault = Fault(
+            .recordingChanged, "it has grown since it was copied; it is taken again as it now is",
+            retry: .later(after: ItemLife.settlingTime))
+        item.retryAt = item.updated.addingTimeInterval(ItemLife.settlingTime)
     }
 
     private func progress(_ item: inout Item) {

@@ -20,7 +20,8 @@ package struct Intake: Sendable {
 
     /// What came of putting a recording on the list.
     package enum Result: Sendable {
-        case added(Item)
+        /// `before` is the last item that brought the same recording there, if any did.
+        case added(Item, before: Item?)
         /// An unfinished item of the same recording and destination goes on.
         case goesOn(Item)
         /// The same, and it was prepared in another way than is asked for now, which stays so.
@@ -28,7 +29,7 @@ package struct Intake: Sendable {
 
         package var item: Item {
             switch self {
-            case .added(let item), .goesOn(let item), .goesOnAsItIs(let item): item
+            case .added(let item, _), .goesOn(let item), .goesOnAsItIs(let item): item
             }
         }
     }
@@ -40,8 +41,11 @@ package struct Intake: Sendable {
         _ recording: FilePath, to destination: DestinationAddress, options: ItemOptions
     ) async throws -> Result {
         let identity = try await offPool { _ in try Recording(recording).identity() }
-        if let known = try await list.unfinished(like: identity, to: destination) {
+        if let known = try await unfinished(recording, identity, destination) {
             return try await resume(known, options: options)
+        }
+        let before = try await list.items(like: identity, to: destination, done: true).first {
+            $0.recording == recording
         }
         let item = try await list.add(
             UploadList.NewItem(
@@ -49,7 +53,20 @@ package struct Intake: Sendable {
                 takenNames: try cache.names()),
             now: now())
         crashPoints.reach(.afterEnqueue)
-        return .added(item)
+        return .added(item, before: before)
+    }
+
+    /// The unfinished item of this recording: known by its path, or moved, so that nothing is left at the item's.
+    ///
+    /// Two files with the same bytes are two recordings.
+    private func unfinished(
+        _ recording: FilePath, _ identity: RecordingIdentity, _ destination: DestinationAddress
+    ) async throws -> Item? {
+        let alike = try await list.items(like: identity, to: destination)
+        if let same = alike.first(where: { $0.recording == recording }) { return same }
+        return try await offPool { _ in
+            alike.first { Recording.identityIfPresent(at: $0.recording) == nil }
+        }
     }
 
     private func resume(_ known: Item, options: ItemOptions) async throws -> Result {

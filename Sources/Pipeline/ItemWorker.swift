@@ -132,8 +132,8 @@ struct ItemWorker {
     }
 
     private func upload(_ item: Item) async throws -> Item? {
-        guard let seal = item.seal else { return item }
-        if let changed = try await checkRecording(item) { return changed }
+        let (item, isWithdrawn) = try await checkRecording(item)
+        guard !isWithdrawn, let item, let seal = item.seal else { return item }
         let cache = context.cache
         let source: UploadSource
         do {
@@ -189,6 +189,9 @@ struct ItemWorker {
     }
 
     private func save(_ item: Item) async throws -> Item? {
+        // It may have grown while it was uploaded.
+        let (item, isWithdrawn) = try await checkRecording(item)
+        guard !isWithdrawn, let item else { return item }
         let done = try await context.commit(.saved, to: item)
         context.crashPoints.reach(.afterDoneStored)
         if let done, let receipt = done.receipt {
@@ -200,26 +203,38 @@ struct ItemWorker {
 
     // MARK: - When things are not as they were
 
-    /// `nil` if nothing stands against going on.
-    private func checkRecording(_ item: Item) async throws -> Item? {
-        let check = try await offPool { _ in Recording.check(item.recording, against: item.identity) }
+    /// Holds the recording against what its copy was taken from. `isWithdrawn`: the copy is given up, and the recording
+    /// waits to be taken again.
+    private func checkRecording(_ item: Item) async throws -> (Item?, isWithdrawn: Bool) {
+        // A copy that is its own recording is held against its seal.
+        if item.isItsOwnRecording { return (item, false) }
+        let isLink = item.seal?.isLink == true
+        let check = try await offPool { _ in
+            Recording.check(item.recording, against: item.identity, isLink: isLink)
+        }
         switch check {
-        case .goOn: return nil
+        case .goOn: return (item, false)
         case .goOnMarked:
-            if item.marks.contains(.recordingChanged) { return nil }
-            reporter.report(.note("it has changed since it was copied; the copy is uploaded as it was taken"))
-            return try await context.commit(.recordingChanged, to: item)
+            if item.marks.contains(.recordingChanged) { return (item, false) }
+            reporter.report(
+                .note(
+                    "it has changed since it was copied; the copy is uploaded as it was taken. For what it is now, run "
+                        + "ingest again"))
+            return (try await context.commit(.recordingChanged, to: item), false)
         case .withdraw:
-            reporter.report(.note("it has grown since it was copied; it is taken again as it now is"))
+            let what = isLink ? "it has changed" : "it has grown"
+            let upload = item.receipt.map { "; what it was stays at \($0.url)" } ?? ""
+            reporter.report(.note("\(what) since it was taken and is taken again as it now is\(upload)"))
             let identity = try await offPool { _ in try Recording(item.recording).identity() }
             let withdrawn = try await context.commit(.withdrawn(identity), to: item)
             if let withdrawn { reporter.reportState(of: withdrawn) }
-            return withdrawn
+            return (withdrawn, true)
         }
     }
 
     /// A copy that is gone or changed is made again from the recording if that is what it was.
     private func replaceCopy(of item: Item, _ fault: Fault) async throws -> Item? {
+        if item.isItsOwnRecording { return try await readopt(item, fault) }
         guard let recording = try await presentIdentity(of: item), recording.isUnchanged(from: item.identity) else {
             throw Fault(
                 fault.code,
@@ -229,6 +244,17 @@ struct ItemWorker {
         let changed = try await context.commit(.copyLost, to: item)
         if let changed { reporter.reportState(of: changed) }
         return changed
+    }
+
+    /// A copy that is its own recording counts as it now is: there is nothing else it could be held against.
+    private func readopt(_ item: Item, _ fault: Fault) async throws -> Item? {
+        let path = context.cache.path(of: item.cachedName)
+        if fault.code == .copyLost {
+            throw Fault(.copyLost, "what was found in the cache is gone, so there is nothing left to upload")
+        }
+        reporter.report(.note("it has changed in the cache since it was found there; it is uploaded as it now is"))
+        let (identity, seal) = try await offPool { stop in try Recording(path).sealed(stop: stop) }
+        return try await context.commit(.readopted(identity, seal), to: item)
     }
 
     private func presentIdentity(of item: Item) async throws -> RecordingIdentity? {

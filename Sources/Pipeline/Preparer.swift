@@ -18,7 +18,12 @@ struct Preparer {
     /// - Throws: `Fault`, `CancellationError`, or what the list throws. What was unfinished is left for the cleanup.
     func prepare(_ item: Item) async throws -> Item? {
         let recording = item.recording
-        let identity = try await offPool { _ in try Recording(recording).identity() }
+        let now = Int64(context.now().timeIntervalSince1970)
+        let identity = try await offPool { _ in
+            let opened = try Recording(recording)
+            try opened.checkFinished(at: now)
+            return try opened.identity()
+        }
         let preparation = item.options.preparation
         let name = try await name(for: item, preparation)
         guard let begun = try await context.commit(.preparationBegan(identity, name: name), to: item) else {

@@ -80,15 +80,7 @@ package struct Reconciliation: Sendable {
         let unused = try await context.list.unusedName(like: name, taken: try context.cache.names())
         if unused != name { try context.cache.rename(name, to: unused) }
         let path = context.cache.path(of: unused)
-        let (identity, seal) = try await offPool { stop in
-            let file = try Recording(path)
-            let identity = try file.identity()
-            return (
-                identity,
-                Seal(
-                    id: UUID(), size: identity.size, modified: identity.modified, sha256: try file.digest(stop: stop))
-            )
-        }
+        let (identity, seal) = try await offPool { stop in try Recording(path).sealed(stop: stop) }
         let fault = Fault(
             .foundInCache,
             "found in the cache, where no list knew it; “ingest retry” uploads it to the built-in receiver")

@@ -277,17 +277,18 @@ package actor UploadList {
         return condition
     }
 
-    /// The newest unfinished item of the same recording and destination.
-    package func unfinished(
-        like identity: RecordingIdentity, to destination: DestinationAddress
-    ) throws -> Item? {
+    /// The newest items, up to 100, of recordings with the same bytes and to the same destination: those that are not
+    /// finished, or with `done` those that are.
+    package func items(
+        like identity: RecordingIdentity, to destination: DestinationAddress, done: Bool = false
+    ) throws -> [Item] {
         try guarded {
-            try connection.row(
+            try connection.rows(
                 """
                 SELECT \(ItemRow.columns) FROM items
                 WHERE destination = ? AND source_size = ? AND source_fingerprint = ?
-                    AND state NOT IN ('done', 'cancelled')
-                ORDER BY id DESC LIMIT 1
+                    AND state \(done ? "= 'done'" : "NOT IN ('done', 'cancelled')")
+                ORDER BY id DESC LIMIT 100
                 """,
                 [.text(destination.text), .integer(identity.size.value), .text(identity.fingerprint.hex)],
                 ItemRow.item)

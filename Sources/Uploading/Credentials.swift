@@ -8,15 +8,26 @@ package struct Credentials: Sendable {
 
     /// - Parameters:
     ///   - tokenFile: read each time, so that a renewed token is found; its last line end is no part of the token.
-    ///   - fixedToken: used where there is no file.
+    ///   - fixedToken: used where there is no file; from the environment, or the program's own.
     package init(tokenFile: FilePath?, fixedToken: String?) {
         self.tokenFile = tokenFile
         self.fixedToken = fixedToken
     }
 
     package func token() throws(Fault) -> String {
-        guard let tokenFile else { return fixedToken ?? "" }
+        guard let tokenFile else {
+            guard let fixedToken else { return "" }
+            guard Self.isToken(fixedToken) else {
+                throw Fault(.credentials, "INGEST_TOKEN does not hold a token: no space may stand in it")
+            }
+            return fixedToken
+        }
         return try Self.token(in: tokenFile)
+    }
+
+    /// Whether the text can be a token: something, and nothing that a header or a field could not carry.
+    package static func isToken(_ text: String) -> Bool {
+        !text.isEmpty && text.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F }
     }
 
     /// Reads a token from a file that only its owner may read.
@@ -27,8 +38,7 @@ package struct Credentials: Sendable {
             guard try file.status().permissions & 0o077 == 0 else {
                 throw Fault(
                     .credentials,
-                    "the token file \(path.text) can be read by others; make it private (chmod 600), then: ingest retry"
-                )
+                    "the token file \(path.text) can be read by others; make it private (chmod 600)")
             }
             bytes = try file.read(at: 0, count: 4097)
         } catch let fault as Fault {
@@ -37,9 +47,7 @@ package struct Credentials: Sendable {
             throw Fault(.credentials, "the token file \(path.text) cannot be read: \(error)")
         }
         let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
-        guard bytes.count <= 4096, let token = String(validating: line, as: UTF8.self),
-            token.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7F })
-        else {
+        guard bytes.count <= 4096, let token = String(validating: line, as: UTF8.self), isToken(token) else {
             throw Fault(.credentials, "the token file \(path.text) does not hold a token on its first line")
         }
         return token

@@ -1,4 +1,5 @@
 import Checksums
+import FoundationEssentials
 package import IngestModel
 package import SystemIO
 
@@ -81,6 +82,14 @@ package struct Recording: ~Copyable, Sendable {
         }
     }
 
+    /// What a file that counts as its own copy is known by, and its seal.
+    package func sealed(stop: StopFlag) throws -> (RecordingIdentity, Seal) {
+        let identity = try identity()
+        let digest = try digest(stop: stop)
+        try checkUnchanged()
+        return (identity, Seal(id: UUID(), size: identity.size, modified: identity.modified, sha256: digest))
+    }
+
     /// Fails if the file is no longer what it was when it was opened: somebody writes it, or has put another in its
     /// place.
     package func checkUnchanged() throws(Fault) {
@@ -105,11 +114,38 @@ package struct Recording: ~Copyable, Sendable {
         return try? recording.identity()
     }
 
+    /// Fails while somebody seems to be writing it: whoever has it open for writing and has written lately, or, where the
+    /// kernel cannot tell, anybody who has written just now.
+    ///
+    /// - Parameter now: seconds since 1970.
+    package func checkFinished(at now: Int64) throws(Fault) {
+        let age = now - opened.modified.seconds
+        let limit: Int64 =
+            switch file.hasWriter() {
+            case true?: 30
+            case false?: 0
+            case nil: 2
+            }
+        // A time far in the future says nothing.
+        if age > -2, age < limit {
+            throw Fault(
+                .recordingChanged, "it is still being written; it is taken once it is finished",
+                retry: .later(after: 2))
+        }
+    }
+
     /// Compares what stands at the path now with what a copy was taken from.
-    package static func check(_ path: FilePath, against taken: RecordingIdentity) -> RecordingCheck {
+    ///
+    /// - Parameters:
+    ///   - path: where the recording was.
+    ///   - taken: the identity that the copy was taken from.
+    ///   - isLink: whether the copy is a hard link to the recording.
+    package static func check(
+        _ path: FilePath, against taken: RecordingIdentity, isLink: Bool
+    ) -> RecordingCheck {
         guard let recording = try? Recording(path), let now = try? recording.identity() else { return .goOn }
         if now.isUnchanged(from: taken) { return .goOn }
         let old = now.size >= taken.size ? try? recording.fingerprint(asIfOfSize: taken.size) : nil
-        return RecordingCheck.compare(taken: taken, now: now, oldFingerprint: old)
+        return RecordingCheck.compare(taken: taken, isLink: isLink, now: now, oldFingerprint: old)
     }
 }

@@ -161,6 +161,42 @@ struct WorkTests {
         server.stop()
     }
 
+    @Test("files with the same bytes are recordings of their own; one that was moved goes on")
+    func sameBytes() async throws {
+        let server = try await BlockServer()
+        try recording("a.bin")
+        try recording("b.bin")
+        let both = try await home.run(["a.bin", "b.bin", "--to", server.destination])
+        #expect(both.status == 0 && both.output.split(separator: "\n").count == 2)
+        #expect(try server.completed().count == 2)
+        let again = try await home.run(["a.bin", "--to", server.destination])
+        #expect(again.status == 0 && again.errors.contains("was uploaded before, as item 1"), "\(again.errors)")
+        try recording("c.bin", seed: 4)
+        _ = try await home.run(["c.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        try FileManager.default.moveItem(atPath: home.path + "/c.bin", toPath: home.path + "/d.bin")
+        let moved = try await home.run(["d.bin", "--to", server.destination])
+        #expect(moved.status == 0 && moved.errors.contains("goes on as item 4"), "\(moved.errors)")
+        server.stop()
+    }
+
+    @Test("interrupted: how many files are done, and what must stay where it is")
+    func interruptions() async throws {
+        let server = try await BlockServer()
+        for name in ["a.bin", "b.bin", "c.bin"] { try recording(name, seed: UInt64(name.utf8.first ?? 0)) }
+        let program = try home.start(
+            ["a.bin", "b.bin", "c.bin", "--to", server.destination, "--limit-rate", "2M"])
+        try await eventually("the second is on its way") { try server.blocks().count >= 5 }
+        program.send(SIGINT)
+        let outcome = try await program.wait(seconds: 10)
+        #expect(outcome.status == 130)
+        #expect(
+            outcome.errors.contains("1 of 3 files are done; 1 of 2 are not copied yet")
+                && outcome.errors.contains("ingest run --once"), "\(outcome.errors)")
+        #expect(try await home.run(["run", "--once"]).status == 0)
+        #expect(try server.completed().count == 3)
+        server.stop()
+    }
+
     @Test("one that follows takes over when the other dies")
     func takingOver() async throws {
         let server = try await BlockServer()
@@ -258,6 +294,79 @@ struct WorkTests {
         server.stop()
     }
 
+    private func append(_ bytes: [UInt8], to path: String) throws {
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try file.seekToEnd()
+        try file.write(contentsOf: Data(bytes))
+        try file.close()
+    }
+
+    @Test("a recording that grows while it is uploaded goes up again before it counts as done")
+    func growingWhileUploaded() async throws {
+        let server = try await BlockServer()
+        let bytes = try recording(size: 3 << 20)
+        let program = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "2M"])
+        try await eventually("a block is up") { try server.blocks().count >= 1 }
+        try append([1, 2, 3], to: home.path + "/capture.bin")
+        let outcome = try await program.wait()
+        #expect(outcome.status == 0 && outcome.errors.contains("grown"), "\(outcome.errors)")
+        #expect(
+            try server.completed().map { $0.sha256 } == [bytes, bytes + [1, 2, 3]].map { SHA256.digest(of: $0).hex })
+        #expect(outcome.output.split(separator: "\n").count == 1)
+        #expect(home.cached == [])
+        server.stop()
+    }
+
+    @Test("a recording that somebody is writing is left alone until it is finished")
+    func beingWritten() async throws {
+        let server = try await BlockServer()
+        let bytes = try recording(size: 1 << 20)
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: home.path + "/capture.bin"))
+        try file.seekToEnd()
+        let program = try home.start(["capture.bin", "--to", server.destination])
+        try await eventually("it waits") { program.errors.contains("still being written") }
+        try file.write(contentsOf: Data([1, 2, 3]))
+        try file.close()
+        let outcome = try await program.wait()
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes + [1, 2, 3]).hex])
+        server.stop()
+    }
+
+    @Test(
+        "a copy found in the cache is never given up, whatever is done to it",
+        arguments: ["grow", "touch", "cut", "gone"])
+    func foundCopies(how: String) async throws {
+        let bytes = TestBytes.make(2 << 20, seed: 3)
+        #expect(try await home.run(["clean"]).status == 0)
+        try home.directory.write(bytes, to: ".cache/Video/1700000000-lost.mov")
+        let copy = home.cachePath + "/1700000000-lost.mov"
+        #expect(try await home.run(["clean"]).status == 0)
+        var expected = bytes
+        switch how {
+        case "grow":
+            try append([7, 7], to: copy)
+            expected += [7, 7]
+        case "touch":
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: copy)
+        case "cut":
+            #expect(truncate(copy, 1000) == 0)
+            expected = Array(bytes.prefix(1000))
+        default: try FileManager.default.removeItem(atPath: copy)
+        }
+        #expect(try await home.run(["retry", "1"]).status == 0)
+        let outcome = try await home.run(["run", "--once"])
+        if how == "gone" {
+            #expect(outcome.status == 1 && outcome.errors.contains("nothing left"), "\(outcome.errors)")
+            return
+        }
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let name = try #require(home.received.first)
+        #expect(try TestPath.make(home.receivedPath + "/" + name).contents() == expected)
+        #expect(home.cached == [])
+    }
+
     @Test(
         "a cached copy that is deleted, cut or touched is made again from the recording",
         arguments: ["delete", "cut", "touch", "replace"])
@@ -319,9 +428,14 @@ struct WorkTests {
         try file.write(contentsOf: Data([9, 9, 9]))
         try file.close()
         let changed = try await home.run(["run", "--once"])
-        // The link was the recording itself: what it was is gone, and nothing mixed goes up.
-        #expect(changed.status == 1, "\(changed.errors)")
-        #expect(try server.completed().count == 1)
+        // The link was the recording itself: what it was is gone, nothing mixed goes up, and what it now is does.
+        #expect(changed.status == 0 && changed.errors.contains("as it now is"), "\(changed.errors)")
+        #expect(
+            try server.completed().map { $0.sha256 }
+                == [bytes, [9, 9, 9] + bytes.dropFirst(3)].map {
+                    SHA256.digest(of: $0).hex
+                })
+        #expect(home.cached == [])
         server.stop()
     }
 
@@ -357,6 +471,23 @@ struct WorkTests {
         ).wait()
         #expect(odd.status == 0, "\(odd.errors)")
         server.stop()
+    }
+
+    @Test("a token that is none opens nothing", arguments: ["", "\n", " \n", "two words\n"])
+    func noTokens(content: String) async throws {
+        try home.directory.write(Array(content.utf8), to: "token")
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: home.path + "/token")
+        let listening = ["receive", "--listen", "0.0.0.0:0", "--store", home.path + "/store"]
+        let receiver = try await home.run(listening + ["--token-file", "token"])
+        #expect(receiver.status == 1 && receiver.errors.contains("does not hold a token"), "\(receiver.errors)")
+        let environment = try await home.run(listening, ["INGEST_TOKEN": content])
+        #expect(environment.status == 2 && environment.errors.contains("INGEST_TOKEN"), "\(environment.errors)")
+        try recording()
+        let client = try await home.run(
+            ["capture.bin", "--token-file", "token", "--to", "http://127.0.0.1:1/upload"])
+        #expect(client.status == 1 && client.errors.contains("does not hold a token"), "\(client.errors)")
+        // Nothing was begun for it.
+        #expect(try await home.items().isEmpty)
     }
 
     @Test("a token in the environment opens a receiver that wants one, and stands nowhere")

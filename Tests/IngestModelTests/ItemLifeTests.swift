@@ -230,6 +230,33 @@ struct ItemLifeTests {
         #expect(transition.debts.count == 1)
         let item = try #require(transition.item)
         #expect(item.identity == grown && item.seal == nil && item.state == .queued && Self.step(item) == .cleanUp)
+        // Whoever writes it may not be done.
+        let clean = try Self.after([.cleanedUp], item)
+        #expect(Self.step(clean) == .wait(until: Self.now.addingTimeInterval(ItemLife.settlingTime)))
+    }
+
+    @Test("a recording that has grown while it was uploaded is queued again, and nothing is asked of the far side")
+    func withdrawnLate() throws {
+        let received = try Self.after([.received(Self.receipt())], Self.uploading())
+        let transition = ItemLife.apply(.withdrawn(try Self.identity(size: 50)), to: received, at: Self.now)
+        #expect(transition.debts.isEmpty)
+        let item = try #require(transition.item)
+        #expect(item.receipt == nil && item.remote == nil && item.seal == nil && item.state == .queued)
+    }
+
+    @Test("a copy that is its own recording is never given up")
+    func ownRecording() throws {
+        var found = try Self.uploading()
+        found.marks = [.foundInCache]
+        for event in [ItemLife.Event.copyLost, .withdrawn(try Self.identity(size: 50))] {
+            let after = try Self.after([event], found)
+            #expect(after.seal == found.seal && after.cleanup == .none && after.remote == found.remote)
+        }
+        let seal = Self.seal()
+        let transition = ItemLife.apply(.readopted(try Self.identity(size: 50), seal), to: found, at: Self.now)
+        #expect(transition.debts.count == 1)
+        #expect(transition.item?.seal == seal && transition.item?.cleanup == Cleanup.none)
+        #expect(transition.item.map { Self.step($0) } == .upload)
     }
 
     @Test("interrupted: back to where a run takes it up")
@@ -313,8 +340,8 @@ struct CopySafetyTests {
         let same = taken.fingerprint
         let other = try #require(SHA256Digest(bytes: [UInt8](repeating: 9, count: 32)))
         let grown = try Self.identity(size: 50, print: 5, seconds: 9)
-        func check(_ now: RecordingIdentity?, _ old: SHA256Digest?) -> RecordingCheck {
-            RecordingCheck.compare(taken: taken, now: now, oldFingerprint: old)
+        func check(_ now: RecordingIdentity?, _ old: SHA256Digest?, isLink: Bool = false) -> RecordingCheck {
+            RecordingCheck.compare(taken: taken, isLink: isLink, now: now, oldFingerprint: old)
         }
         #expect(check(nil, nil) == .goOn)
         #expect(check(taken, same) == .goOn)
@@ -326,5 +353,19 @@ struct CopySafetyTests {
         #expect(check(try Self.identity(size: 50, inode: 8, print: 5), same) == .goOnMarked)
         #expect(check(try Self.identity(size: 10, print: 5), nil) == .goOnMarked)
         #expect(check(try Self.identity(print: 5), other) == .goOnMarked)
+    }
+
+    @Test("a link changes with its recording, and is given up for what that now is")
+    func links() throws {
+        let taken = try Self.identity()
+        let other = try #require(SHA256Digest(bytes: [UInt8](repeating: 9, count: 32)))
+        func check(_ now: RecordingIdentity?) -> RecordingCheck {
+            RecordingCheck.compare(taken: taken, isLink: true, now: now, oldFingerprint: other)
+        }
+        #expect(check(nil) == .goOn && check(taken) == .goOn)
+        #expect(check(try Self.identity(print: 5)) == .withdraw)
+        #expect(check(try Self.identity(seconds: 9)) == .withdraw)
+        // Another file stands there; the link still holds what was taken.
+        #expect(check(try Self.identity(inode: 8, print: 5)) == .goOnMarked)
     }
 }

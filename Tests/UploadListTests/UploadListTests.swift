@@ -123,11 +123,11 @@ struct UploadListTests {
         let list = try open()
         let other = try DestinationAddress(argument: "http://h/x")
         let item = try await list.add(Self.new(), now: Self.now)
-        #expect(try await list.unfinished(like: Self.identity(), to: .builtIn)?.id == item.id)
-        #expect(try await list.unfinished(like: Self.identity(), to: other) == nil)
-        #expect(try await list.unfinished(like: Self.identity(9), to: .builtIn) == nil)
+        #expect(try await list.items(like: Self.identity(), to: .builtIn).first?.id == item.id)
+        #expect(try await list.items(like: Self.identity(), to: other).first == nil)
+        #expect(try await list.items(like: Self.identity(9), to: .builtIn).first == nil)
         try await list.commit(ItemLife.apply(.wished(.cancel), to: item, at: Self.now), of: item.id)
-        #expect(try await list.unfinished(like: Self.identity(), to: .builtIn) == nil)
+        #expect(try await list.items(like: Self.identity(), to: .builtIn).first == nil)
     }
 
     @Test("wishes are anybody's to write, and survive what the holder of the lock writes")
