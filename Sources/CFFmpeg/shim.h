@@ -119,6 +119,11 @@ static inline int ingest_ff_pixel_depth(enum AVPixelFormat format) {
     return descriptor ? descriptor->comp[0].depth : 0;
 }
 
+static inline int ingest_ff_component_count(enum AVPixelFormat format) {
+    const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
+    return descriptor ? descriptor->nb_components : 0;
+}
+
 static inline uint64_t ingest_ff_pixel_flags(enum AVPixelFormat format) {
     const AVPixFmtDescriptor *descriptor = av_pix_fmt_desc_get(format);
     return descriptor ? descriptor->flags : 0;

@@ -22,6 +22,16 @@ package struct PixelFormat: Hashable, Sendable {
     package var depth: Int { Int(ingest_ff_pixel_depth(c)) }
     package var hasAlpha: Bool { ingest_ff_pixel_flags(c) & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 }
     package var isRGB: Bool { ingest_ff_pixel_flags(c) & UInt64(AV_PIX_FMT_FLAG_RGB) != 0 }
+    /// Whether there are more samples of colour to a sample of brightness than in `other`.
+    package func chromaIsFiner(than other: PixelFormat) -> Bool {
+        func share(_ format: PixelFormat) -> Int32 {
+            ingest_ff_plane_width(format.c, 1, 16) * ingest_ff_plane_height(format.c, 1, 16)
+        }
+        return componentCount >= 3 && share(self) > share(other)
+    }
+
+    /// Of brightness, colour and transparency together.
+    private var componentCount: Int { Int(ingest_ff_component_count(c)) }
     package var isKnown: Bool { raw != AV_PIX_FMT_NONE.rawValue }
 }
 
@@ -82,19 +92,22 @@ package struct AudioFormat: Hashable, Sendable {
     }
 }
 
-enum ChannelLayout {
-    /// The layout's name; one that says nothing but its number of channels gets the usual one for it.
-    static func describe(_ layout: UnsafeMutablePointer<AVChannelLayout>) -> String {
-        var usual = AVChannelLayout()
-        defer { av_channel_layout_uninit(&usual) }
-        let isUnspecified = layout.pointee.order == AV_CHANNEL_ORDER_UNSPEC
-        if isUnspecified { av_channel_layout_default(&usual, layout.pointee.nb_channels) }
+/// How channels are arranged.
+package enum ChannelLayout {
+    /// The layout's name; `8 channels` for one that says nothing but their number.
+    static func describe(_ layout: UnsafePointer<AVChannelLayout>) -> String {
         var text = [CChar](repeating: 0, count: 128)
-        _ =
-            isUnspecified
-            ? av_channel_layout_describe(&usual, &text, text.count)
-            : av_channel_layout_describe(layout, &text, text.count)
+        _ = av_channel_layout_describe(layout, &text, text.count)
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// A layout for so many channels of which nothing else is known. None of them is a low-frequency channel, of which an
+    /// encoder keeps nothing but the lowest tones. `nil` where AAC has none.
+    package static func plain(channels: Int) -> String? {
+        [
+            1: "mono", 2: "stereo", 3: "3.0", 4: "4.0", 5: "5.0", 6: "hexagonal", 7: "7.0", 8: "octagonal",
+            16: "hexadecagonal",
+        ][channels]
     }
 }
 

@@ -35,6 +35,8 @@ package struct InputStream: Sendable {
     /// The nine numbers of a display matrix (ISO/IEC 14496-12, `tkhd`), empty for none.
     package let displayMatrix: [Int32]
     package let sampleAspectRatio: Rational
+    /// Whether the picture comes with Dolby Vision's configuration.
+    package let hasDolbyVision: Bool
 
     /// libavcodec's name of the codec, such as `h264`; the container's tag where it knows none.
     package var codecName: String {
@@ -57,7 +59,11 @@ package struct InputStream: Sendable {
     package var pixelFormat: PixelFormat { PixelFormat(AVPixelFormat(parameters.pointer.pointee.format)) }
     package var sampleRate: Int { Int(parameters.pointer.pointee.sample_rate) }
     package var channels: Int { Int(parameters.pointer.pointee.ch_layout.nb_channels) }
-    package var channelLayout: String { ChannelLayout.describe(&parameters.pointer.pointee.ch_layout) }
+    package var channelLayout: String {
+        withUnsafePointer(to: parameters.pointer.pointee.ch_layout) { ChannelLayout.describe($0) }
+    }
+    /// Whether it is known which channel is which.
+    package var knowsChannels: Bool { parameters.pointer.pointee.ch_layout.order == AV_CHANNEL_ORDER_NATIVE }
     /// Bits a second, 0 where unknown.
     package var bitRate: Int64 { parameters.pointer.pointee.bit_rate }
     package var isHighDynamicRange: Bool {
@@ -107,6 +113,7 @@ package struct InputStream: Sendable {
         let own = value.sample_aspect_ratio
         sampleAspectRatio = Rational(own.num > 0 ? own : value.codecpar.pointee.sample_aspect_ratio)
         var size = 0
+        hasDolbyVision = ingest_ff_stream_side_data(stream, AV_PKT_DATA_DOVI_CONF, &size) != nil
         let matrix = ingest_ff_stream_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size)
         if let matrix, size >= 36 {
             displayMatrix = (0..<9).map {

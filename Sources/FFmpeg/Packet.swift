@@ -90,6 +90,7 @@ package final class Frame: @unchecked Sendable {
 
     package var duration: Int64 { ingest_ff_frame_duration(pointer) }
     package var isDamaged: Bool { ingest_ff_frame_is_damaged(pointer) != 0 }
+    package var isInterlaced: Bool { ingest_ff_frame_is_interlaced(pointer) != 0 }
     package var sampleCount: Int { Int(pointer.pointee.nb_samples) }
     package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
 
@@ -175,7 +176,14 @@ package final class Frame: @unchecked Sendable {
     package var audioFormat: AudioFormat {
         AudioFormat(
             sampleRate: sampleRate, sampleFormat: Int(pointer.pointee.format),
-            layout: ChannelLayout.describe(&pointer.pointee.ch_layout),
+            layout: withUnsafePointer(to: pointer.pointee.ch_layout) { ChannelLayout.describe($0) },
             channels: Int(pointer.pointee.ch_layout.nb_channels))
+    }
+
+    /// Says which channel is which; the samples stay what they are. `layout` has as many channels as there are.
+    package func name(channels layout: String) throws(FFmpegError) {
+        av_channel_layout_uninit(&pointer.pointee.ch_layout)
+        try check(
+            av_channel_layout_from_string(&pointer.pointee.ch_layout, layout), "set the channel layout \(layout)")
     }
 }

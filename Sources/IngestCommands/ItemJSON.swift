@@ -118,7 +118,9 @@ extension ItemOptions {
             if settings.codec != .auto { words.append("--codec=\(settings.codec.rawValue)") }
             if let quality = settings.quality { words.append("--quality=\(quality)") }
             if let height = settings.maxHeight { words.append("--max-height=\(height)") }
-            if let rate = settings.maxFramesPerSecond { words.append("--max-fps=\(rate)") }
+            if let rate = settings.maxFramesPerSecond {
+                words.append("--max-fps=\(rate == rate.rounded() ? "\(Int(rate))" : "\(rate)")")
+            }
         }
         if blockSize != Self.defaultBlockSize { words.append("--block-size=\(blockSize.value)") }
         if let limitRate { words.append("--limit-rate=\(limitRate.value)") }

@@ -19,7 +19,7 @@ struct Options: Sendable {
     var codec: CompressSettings.Codec?
     var quality: Int?
     var maxHeight: Int?
-    var maxFramesPerSecond: Int?
+    var maxFramesPerSecond: Double?
     var destination = DestinationAddress.builtIn
     var tokenFile: FilePath?
     var links = false
@@ -113,7 +113,7 @@ struct OptionDeclaration: Sendable {
             .compressing, [.upload],
             .value("max-fps", nil, "N", help: "drop frames beyond N a second") {
                 (options, value) throws(ValueProblem) in
-                options.maxFramesPerSecond = try Parse.number(value, in: 1...1000)
+                options.maxFramesPerSecond = try Parse.frameRate(value)
             }),
     ]
 

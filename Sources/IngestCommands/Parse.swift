@@ -18,6 +18,13 @@ enum Parse {
         return number
     }
 
+    static func frameRate(_ value: OptionValue) throws(ValueProblem) -> Double {
+        guard let rate = Double(value.text), (1...1000).contains(rate) else {
+            throw .expected("frames a second from 1 to 1000, such as 25 or 29.97")
+        }
+        return rate
+    }
+
     static func rate(_ value: OptionValue) throws(ValueProblem) -> ByteCount {
         guard let rate = ByteCount(argument: value.text), rate.value > 0 else {
             throw .expected("bytes a second, such as 500k, 2M or 1.5MiB")

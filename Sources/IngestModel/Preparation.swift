@@ -33,11 +33,11 @@ package struct CompressSettings: Hashable, Codable, Sendable {
     /// The longest short side of the displayed picture, in pixels; never enlarges.
     package var maxHeight: Int?
     /// The highest frame rate, in frames per second; `nil` leaves every frame.
-    package var maxFramesPerSecond: Int?
+    package var maxFramesPerSecond: Double?
 
     package init(
         preset: Preset = .balanced, codec: Codec = .auto, quality: Int? = nil, maxHeight: Int? = nil,
-        maxFramesPerSecond: Int? = nil
+        maxFramesPerSecond: Double? = nil
     ) {
         self.preset = preset
         self.codec = codec

@@ -20,51 +20,96 @@ struct CopyPlan {
 
     static let container = "mp4"
 
-    /// Plans the copy; `settings` of `nil` changes the container only. Throws a fault if nothing of the recording can be
-    /// kept.
+    /// Plans the copy; `settings` of `nil` changes the container only.
+    ///
+    /// - Throws: a fault if what a player would show or play cannot be kept: the main picture, or all sound; when only the
+    ///   container is to be changed, any sound.
     static func make(for input: InputFile, settings: CompressSettings?) throws(Fault) -> CopyPlan {
         var losses: [Loss] = []
         let best = input.bestStream(.video)
         var video: (InputStream, VideoTreatment)?
         var audio: [(InputStream, AudioTreatment)] = []
+        var lostSound: InputStream?
         for stream in input.streams {
             switch stream.kind {
-            case .video where stream.index == best && !stream.isAttachedPicture:
-                if let treatment = treatment(video: stream, settings: settings) {
-                    video = (stream, treatment)
-                } else {
-                    losses.append(Self.loss(of: stream, "this version cannot decode it"))
-                }
             case .video where stream.isAttachedPicture:
                 losses.append(Self.loss(of: stream, "attached pictures are not carried over yet"))
+            case .video where stream.index == best:
+                guard let treatment = treatment(video: stream, settings: settings) else {
+                    throw impossible("picture", stream, isRemux: settings == nil)
+                }
+                video = (stream, treatment)
+                if settings != nil { losses += reductions(of: stream, by: treatment) }
             case .video: losses.append(Self.loss(of: stream, "only the main picture is kept"))
             case .audio:
                 if let treatment = treatment(audio: stream, settings: settings) {
                     audio.append((stream, treatment))
+                } else if settings == nil, stream.sampleRate > 0 {
+                    throw impossible("sound", stream, isRemux: true)
                 } else {
-                    losses.append(Self.loss(of: stream, "it says nothing about itself that could be decoded"))
+                    lostSound = stream
+                    losses.append(Self.loss(of: stream, soundProblem(stream)))
                 }
             case .subtitle: losses.append(Self.loss(of: stream, "subtitles are not carried over yet"))
             case .data, .attachment, .unknown:
                 // The muxer writes a timecode track by itself from the stream's time code.
                 if stream.tag == "tmcd" { continue }
-                losses.append(Self.loss(of: stream, "mp4 cannot hold it"))
+                losses.append(Self.loss(of: stream, "data of this kind is not carried over yet"))
             }
         }
         if input.chapterCount > 0 {
             losses.append(
                 Loss(what: "\(input.chapterCount) chapter marks", reason: "chapters are not carried over yet"))
         }
-        if let pixels = video?.0.pixelFormat, pixels.hasAlpha, settings != nil {
-            losses.append(Loss(what: "transparency", reason: "the codec of the copy has no alpha"))
-        }
+        if audio.isEmpty, let lostSound { throw impossible("sound", lostSound, isRemux: settings == nil) }
         guard video != nil || !audio.isEmpty else {
             throw Fault(
                 .nothingToEncode,
-                "there is no picture and no sound in it that can be decoded; without --compress it is uploaded as it is"
-            )
+                "there is no picture and no sound in it; without --compress or --remux it is uploaded as it is")
         }
         return CopyPlan(video: video, audio: audio, losses: losses)
+    }
+
+    private static func impossible(_ what: String, _ stream: InputStream, isRemux: Bool) -> Fault {
+        Fault(
+            .nothingToEncode,
+            isRemux
+                ? "mp4 cannot hold its \(what) (\(stream.codecName)) as it is; use --compress, or upload it as it is"
+                : "its \(what) (\(stream.codecName)) cannot be decoded by this version; without --compress it is uploaded "
+                    + "as it is")
+    }
+
+    private static func soundProblem(_ stream: InputStream) -> String {
+        if !stream.hasDecoder { return "this version cannot decode it" }
+        if stream.sampleRate <= 0 || stream.channels <= 0 {
+            return "it says nothing about itself that could be decoded"
+        }
+        return "AAC cannot hold \(stream.channels) channels"
+    }
+
+    /// What the encoder's pixel format cannot hold of the picture.
+    private static func reductions(of stream: InputStream, by treatment: VideoTreatment) -> [Loss] {
+        guard case .encode(let choice, _) = treatment, let target = PixelFormat(name: choice.pixelFormat) else {
+            return []
+        }
+        var losses: [Loss] = []
+        let source = stream.pixelFormat
+        // WebM keeps transparency beside the picture, out of the decoder's sight.
+        if source.hasAlpha || stream.metadata["alpha_mode"] == "1" {
+            losses.append(Loss(what: "transparency", reason: "the codec of the copy has none"))
+        }
+        if source.depth > target.depth {
+            losses.append(
+                Loss(what: "\(source.depth) bits a colour", reason: "the copy has \(target.depth)"))
+        }
+        if source.isKnown, source.isRGB || source.chromaIsFiner(than: target) {
+            losses.append(
+                Loss(what: "colour at full resolution (\(source.name))", reason: "the copy has one in four (4:2:0)"))
+        }
+        if stream.hasDolbyVision {
+            losses.append(Loss(what: "Dolby Vision", reason: "only the picture it builds upon is kept"))
+        }
+        return losses
     }
 
     private static func treatment(video stream: InputStream, settings: CompressSettings?) -> VideoTreatment? {
@@ -81,12 +126,10 @@ struct CopyPlan {
 
     private static func treatment(audio stream: InputStream, settings: CompressSettings?) -> AudioTreatment? {
         guard stream.sampleRate > 0, stream.channels > 0 else { return nil }
-        guard settings != nil else {
-            if OutputFile.format(container, canHold: stream) { return .copy }
-            return stream.hasDecoder ? encoding(stream) : nil
-        }
+        guard settings != nil else { return OutputFile.format(container, canHold: stream) ? .copy : nil }
         if stream.isLowComplexityAAC, stream.channels <= 2, stream.bitRate <= 192_000 { return .copy }
-        return stream.hasDecoder ? encoding(stream) : nil
+        guard stream.hasDecoder else { return nil }
+        return stream.knowsChannels || ChannelLayout.plain(channels: stream.channels) != nil ? encoding(stream) : nil
     }
 
     private static func encoding(_ stream: InputStream) -> AudioTreatment {

@@ -207,14 +207,27 @@ final class SoundEncoding: TrackWriter {
         self.slot = slot
         self.state = state
         decoder = try Decoder(stream, threads: 1)
-        layout = stream.channelLayout
         sampleRate = encoding.sampleRate
-        encoder = try Encoder(
-            audio: "aac", sampleRate: encoding.sampleRate, layout: layout, sampleFormat: Self.sampleFormat,
-            bitRate: encoding.bitRate)
+        let plain = ChannelLayout.plain(channels: stream.channels)
+        do {
+            // Channels of which nothing is known are not made those of a layout that treats one of them as different.
+            let named = stream.knowsChannels ? stream.channelLayout : plain ?? stream.channelLayout
+            (encoder, layout) = (try Self.encoder(encoding, named), named)
+        } catch {
+            guard let plain else { throw error }
+            (encoder, layout) = (try Self.encoder(encoding, plain), plain)
+        }
         description = OutputFile.StreamDescription(
             parameters: try encoder.parameters(), timeBase: encoder.timeBase,
             metadata: Tags.kept(fromStream: stream.metadata), isDefault: stream.isDefault, isCopy: false)
+    }
+
+    private static func encoder(
+        _ encoding: (bitRate: Int, sampleRate: Int), _ layout: String
+    ) throws(FFmpegError) -> Encoder {
+        try Encoder(
+            audio: "aac", sampleRate: encoding.sampleRate, layout: layout, sampleFormat: sampleFormat,
+            bitRate: encoding.bitRate)
     }
 
     func take(_ packet: Packet, _ reader: PacketReader) throws -> Bool {
@@ -242,6 +255,8 @@ final class SoundEncoding: TrackWriter {
     }
 
     private func take(_ frame: Frame) throws -> Bool {
+        // As many channels as before: nothing is to be mixed, whatever they are called.
+        if frame.audioFormat.channels == stream.channels { try frame.name(channels: layout) }
         let format = frame.audioFormat
         guard format.sampleRate > 0, format.channels > 0, frame.sampleCount > 0 else { return true }
         if let old = graph, old.format != format {

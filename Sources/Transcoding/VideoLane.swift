@@ -10,7 +10,7 @@ final class VideoLane: Lane {
         let stream: InputStream
         let choice: EncoderChoice
         let longestShortSide: Int?
-        let mostFramesPerSecond: Int?
+        let mostFramesPerSecond: Double?
         let threads: Int
     }
 
@@ -147,13 +147,14 @@ final class PictureClock {
     private let shortestStep: Int64
     private var last: Int64?
     private var lastEnd: Int64 = 0
-    private var lastKept: Int64?
+    /// When the next picture is due, if there is a limit.
+    private var due: Int64?
 
     /// `most` is the most frames a second to keep; `nil` keeps all.
-    init(_ stream: InputStream, most: Int?) {
+    init(_ stream: InputStream, most: Double?) {
         let rate = CopyPlan.frameRate(of: stream)
         usualDuration = max(1, stream.timeBase.rescale(1, from: Rational(rate.denominator, rate.numerator)))
-        shortestStep = most.map { stream.timeBase.rescale(1, from: Rational(1, Int32($0))) } ?? 0
+        shortestStep = most.map { Int64((1 / ($0 * stream.timeBase.seconds(1))).rounded()) } ?? 0
     }
 
     /// The time of a picture, or `nil` if it is one too many.
@@ -162,8 +163,12 @@ final class PictureClock {
         if let last, time <= last { time = last + 1 }
         last = time
         lastEnd = time + duration
-        if shortestStep > 0, let lastKept, time - lastKept < shortestStep - shortestStep / 16 { return nil }
-        lastKept = time
+        if shortestStep > 0 {
+            let due = due ?? time
+            if time < due - shortestStep / 16 { return nil }
+            // From one due time to the next, not from picture to picture: else 24 of 30 would become 15.
+            self.due = max(due + shortestStep, time)
+        }
         return time
     }
 }
@@ -176,6 +181,8 @@ final class PictureEncoding {
     private var graph: (format: VideoFormat, graph: FilterGraph)?
     private var geometry: PictureGeometry?
     private var encoder: Encoder?
+    /// Whether an interlaced picture has come; many containers do not tell beforehand. Progressive ones pass unchanged.
+    private var deinterlaces: Bool
     /// Durations of pictures inside the encoder, by their times.
     private var durations: [Int64: Int64] = [:]
     private var written: Int64 = 0
@@ -184,11 +191,13 @@ final class PictureEncoding {
     private var lastTime: Int64 = 0
     /// The newest packet; kept back because the last one gets other times.
     private var newest: Packet?
+    private var firstDecoding: Int64?
 
     init(_ settings: VideoLane.Settings, state: LaneState) {
         self.settings = settings
         stream = settings.stream
         self.state = state
+        deinterlaces = settings.stream.isInterlaced
     }
 
     private var timeBase: Rational {
@@ -200,7 +209,9 @@ final class PictureEncoding {
         durations[time] = duration
         firstTime = firstTime ?? time
         let format = frame.videoFormat
-        if let old = graph, old.format != format {
+        let beginsInterlacing = frame.isInterlaced && !deinterlaces
+        if beginsInterlacing { deinterlaces = true }
+        if let old = graph, old.format != format || beginsInterlacing {
             // The picture changed in the middle: what is inside goes out, and a new chain makes the same size of it.
             try old.graph.send(nil)
             guard try drain(old.graph) else { return false }
@@ -244,7 +255,7 @@ final class PictureEncoding {
         }
         let made = try FilterGraph(
             video: format, timeBase: timeBase, frameRate: CopyPlan.frameRate(of: stream),
-            filters: geometry.filters(for: format, pixelFormat: pixelFormat, deinterlaces: stream.isInterlaced))
+            filters: geometry.filters(for: format, pixelFormat: pixelFormat, deinterlaces: deinterlaces))
         graph = (format, made)
         return made
     }
@@ -308,17 +319,27 @@ final class PictureEncoding {
     }
 
     /// Hands over the packet before this one, or at the end (`nil`) the last one.
-    ///
-    /// The container counts durations between decoding times. Where pictures are reordered the last decoding times lag
-    /// behind, and the file would seem to end before its last picture: so the last packet is decoded when it is shown,
-    /// and lasts until the end.
     private func handOver(_ packet: Packet?) -> Bool {
         defer { newest = packet }
         guard let newest else { return true }
-        if packet == nil, let time = newest.presentation {
-            newest.decoding = time
-            newest.duration = end - time
-        }
+        firstDecoding = firstDecoding ?? newest.decoding
+        if packet == nil { settleEnd(of: newest) }
         return state.packets.push(.packet(LanePacket(packet: newest, stream: 0, timeBase: timeBase)))
+    }
+
+    /// The container counts durations between decoding times, from the first to the end of the last. Together they have
+    /// to be as long as the pictures are shown.
+    private func settleEnd(of last: Packet) {
+        guard let time = last.presentation, let decoding = last.decoding, let firstDecoding, let firstTime else {
+            return
+        }
+        let missing = (end - firstTime) - (decoding - firstDecoding)
+        if missing > 0, time + missing <= end {
+            last.duration = missing
+        } else {
+            // Decoded when it is shown: later than all before it, and its duration reaches to the end.
+            last.decoding = time
+            last.duration = end - time
+        }
     }
 }

@@ -16,6 +16,7 @@ package struct Probed: Decodable, Sendable {
         package var startTime: String?
         package var duration: String?
         package var nbReadFrames: String?
+        package var avgFrameRate: String?
         package var colorRange: String?
         package var colorPrimaries: String?
         package var colorTransfer: String?

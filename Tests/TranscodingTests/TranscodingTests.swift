@@ -65,7 +65,7 @@ struct TranscodingTests {
         #expect(summary.videoFrames == 150)
         let probed = try await Judge.probe(made.path)
         #expect(probed.streams.map { $0.codecName } == ["h264", "aac"])
-        #expect(probed.video.first?.frames == 150)
+        #expect(probed.video.first?.frames == 150 && probed.video.first?.avgFrameRate == "30/1")
         #expect(abs((probed.format?.length ?? 0) - 5) < 0.05)
         #expect(probed.format?.tags?["creation_time"] == "2024-03-01T19:03:50.000000Z")
         #expect(probed.format?.tags?["location"]?.hasPrefix("+48.8577+002.2950") == true)
@@ -260,6 +260,112 @@ struct TranscodingTests {
         let counts = try #require(
             idet.errors.firstMatch(of: /Multi frame detection: TFF: *(\d+) BFF: *(\d+) Progressive: *(\d+)/))
         #expect((Int(counts.3) ?? 0) > (Int(counts.1) ?? 0) + (Int(counts.2) ?? 0))
+    }
+
+    @Test("many containers do not tell that pictures are interlaced; the pictures do")
+    func interlacedUntold() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "interlaced.mkv",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=50:duration=1,interlace", "-c:v", "libx264",
+                "-pix_fmt", "yuv420p", "-flags", "+ilme+ildct", "-x264opts", "tff", "-field_order", "progressive",
+            ])
+        let made = try await making.make(source)
+        #expect(try await Judge.probe(made.path).video.first?.frames == 25)
+        #expect(try await Judge.times(made.path, "v").count == 25)
+        let (interlaced, progressive) = try await Self.fields(made.path)
+        #expect(progressive > 20 && interlaced < 3, "\(interlaced) \(progressive)")
+        let (before, _) = try await Self.fields(source)
+        #expect(before > 20, "the source is interlaced")
+    }
+
+    /// How many pictures look interlaced, and how many do not.
+    private static func fields(_ path: FilePath) async throws -> (interlaced: Int, progressive: Int) {
+        let idet = try await Judge.tool(
+            "ffmpeg", ["-hide_banner", "-i", path.text, "-vf", "idet", "-f", "null", "-"])
+        let counts = try #require(
+            idet.errors.firstMatch(of: /Multi frame detection: TFF: *(\d+) BFF: *(\d+) Progressive: *(\d+)/))
+        return ((Int(counts.1) ?? 0) + (Int(counts.2) ?? 0), Int(counts.3) ?? 0)
+    }
+
+    @Test("channels of which nothing is known stay as they are, each with its high tones", arguments: [4, 6, 8])
+    func unknownChannels(count: Int) async throws {
+        let making = try setUp()
+        let tones = (0..<count).map { "0.2*sin(2*PI*t*\(2000 + 500 * $0))" }.joined(separator: "|")
+        let source = try await making.record(
+            "channels.wav", ["-f", "lavfi", "-i", "aevalsrc=\(tones):d=1:s=48000", "-c:a", "pcm_s16le"])
+        // The header's mask says which channel is which: without it they are just channels.
+        var bytes = try source.contents()
+        let format = try #require(bytes.firstRange(of: Array("fmt ".utf8))?.lowerBound)
+        bytes.replaceSubrange((format + 28)..<(format + 32), with: [0, 0, 0, 0])
+        let unknown = try making.directory.write(bytes, to: "unknown.wav")
+        let made = try await making.make(unknown)
+        #expect(try await Judge.probe(made.path).audio.first?.channels == count, "\(made.last)")
+        for channel in 0..<count {
+            let loudness = try await Judge.tool(
+                "ffmpeg",
+                [
+                    "-hide_banner", "-i", made.path.text, "-af",
+                    "pan=mono|c0=c\(channel),bandpass=f=\(2000 + 500 * channel):w=50,volumedetect", "-f", "null", "-",
+                ])
+            let mean = try #require(loudness.errors.firstMatch(of: /mean_volume: (-?[0-9.]+) dB/)?.1)
+            #expect((Double(mean) ?? -99) > -25, "channel \(channel): \(mean) dB")
+        }
+    }
+
+    @Test(
+        "a container that cannot hold the picture or the sound as they are is not made", arguments: ["prores", "h263"])
+    func impossibleRemux(codec: String) async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "source.mov",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=352x288:rate=10:duration=0.5", "-f", "lavfi", "-i",
+                "sine=duration=0.5", "-c:v", codec, "-c:a", "aac",
+            ])
+        let fault = try await making.make(source, nil).fault
+        #expect(
+            fault?.code == .nothingToEncode && fault?.reason.contains("mp4 cannot hold its picture (\(codec))") == true)
+        let camera = try await making.record(
+            "camera.mov",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=0.5", "-f", "lavfi", "-i",
+                "sine=duration=0.5", "-c:v", "libx264", "-c:a", "pcm_s16le",
+            ])
+        let sound = try await making.make(camera, nil).fault
+        #expect(sound?.reason.contains("mp4 cannot hold its sound (pcm_s16le)") == true)
+        #expect(try await making.make(camera).summary().tracks.count == 2)
+    }
+
+    @Test("what the encoder's pictures cannot hold is said")
+    func reductions() async throws {
+        let making = try setUp()
+        func losses(_ format: String, _ settings: CompressSettings) async throws -> [String] {
+            let source = try await making.record(
+                "source.mkv",
+                ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=0.3,format=\(format)", "-c:v", "ffv1"])
+            return try await making.make(source, settings).losses.map { $0.what }
+        }
+        let fast = CompressSettings(preset: .fast)
+        #expect(try await losses("yuv420p", fast) == [])
+        #expect(try await losses("gray", fast) == [])
+        #expect(try await losses("yuv420p10le", fast) == [])
+        #expect(try await losses("yuv422p", fast) == ["colour at full resolution (yuv422p)"])
+        #expect(
+            try await losses("yuva444p10le", CompressSettings(preset: .fast, codec: .h264)) == [
+                "transparency", "10 bits a colour", "colour at full resolution (yuva444p10le)",
+            ])
+    }
+
+    @Test(
+        "a frame limit that does not divide the rate is kept on average",
+        arguments: [(24.0, 120), (29.97, 150), (25, 125), (60, 150)])
+    func oddFrameLimits(limit: Double, frames: Int) async throws {
+        let made = try await setUp().make(
+            TestPlace.fixture("capture.mov"), CompressSettings(preset: .fast, maxFramesPerSecond: limit))
+        let count = try await Judge.times(made.path, "v").count
+        #expect(abs(count - frames) <= 1, "\(count)")
     }
 
     @Test("a frame limit leaves frames out and moves none")
