@@ -71,7 +71,13 @@ struct CopyPlan {
     }
 
     private static func impossible(_ what: String, _ stream: InputStream, isRemux: Bool) -> Fault {
-        Fault(
+        if stream.kind == .video, stream.width <= 0 || stream.height <= 0 {
+            return Fault(
+                .nothingToEncode,
+                "nothing of its picture (\(stream.codecName)) can be read; without --compress or --remux it is uploaded as it "
+                    + "is")
+        }
+        return Fault(
             .nothingToEncode,
             isRemux
                 ? "mp4 cannot hold its \(what) (\(stream.codecName)) as it is; use --compress, or upload it as it is"
@@ -113,8 +119,9 @@ struct CopyPlan {
     }
 
     private static func treatment(video stream: InputStream, settings: CompressSettings?) -> VideoTreatment? {
+        guard stream.width > 0, stream.height > 0 else { return nil }
         guard let settings else { return OutputFile.format(container, canHold: stream) ? .copy : nil }
-        guard stream.hasDecoder, stream.width > 0, stream.height > 0 else { return nil }
+        guard stream.hasDecoder else { return nil }
         let geometry = PictureGeometry(
             width: stream.width, height: stream.height, longestShortSide: settings.maxHeight)
         let choice = EncoderChoice.choose(

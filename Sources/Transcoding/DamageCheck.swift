@@ -18,12 +18,10 @@ enum DamageCheck {
             }
         }
         for tally in tallies {
-            // A recording may begin between key frames, and may end with a torn packet where its container has no end.
-            let wrong = tally.damaged + max(0, tally.damagedAtEnd - 2)
-            if wrong > 0 {
+            if tally.wrong > 0 {
                 return Fault(
                     .damaged,
-                    "it is damaged: \(wrong) of \(tally.packets) pieces of its \(tally.kind.rawValue) cannot be decoded as "
+                    "it is damaged: \(tally.wrong) of \(tally.packets) pieces of its \(tally.kind.rawValue) cannot be decoded as "
                         + "they were recorded; it is left untouched. Without --compress it is uploaded as it is")
             }
             if tally.kind == .audio, tally.heard < tally.promised - tolerance(declared: tally.promised) {

@@ -32,6 +32,8 @@ struct StreamTally: Sendable {
     private(set) var damagedAtEnd: Int64 = 0
     /// Errors of the demuxer.
     var readErrors: Int64 = 0
+    /// Whether the packets are the recording's own.
+    var isCopied = false
     /// Packets given to the output.
     var written: Int64 = 0
     /// In seconds on the output's time line: when the last packet is shown or heard, and when that ends.
@@ -53,6 +55,12 @@ struct StreamTally: Sendable {
         damagedAtEnd = 0
         good += 1
     }
+
+    var hasDamage: Bool { damagedInFront + damaged + damagedAtEnd > 0 }
+
+    /// What is wrong but for where a recording may begin between key frames, and for a torn packet at its end where its
+    /// container has none.
+    var wrong: Int64 { damaged + max(0, damagedAtEnd - 2) }
 
     mutating func noteFrame(isDamaged: Bool) {
         frames += 1

@@ -93,8 +93,8 @@ struct Verification {
             input.select([stream.index])
             try? input.seek(toSeconds: max(0, tally.writtenEnd - Self.decodedEnd))
             let decoder = try Decoder(stream, threads: 0)
+            var found = StreamTally(kind: tally.kind, declared: nil)
             var last: Double?
-            var frames = 0
             var isAtEnd = false
             while !isAtEnd {
                 let packet = try input.read()
@@ -102,17 +102,30 @@ struct Verification {
                 var sent = Sent.full
                 while sent == .full {
                     sent = try decoder.send(packet)
-                    if sent == .damaged { throw wrong("the end of its \(tally.kind.rawValue) is damaged") }
+                    if sent == .damaged { found.noteDamage() }
                     while case .output(let frame) = try decoder.receive() {
-                        frames += 1
-                        if frame.isDamaged { throw wrong("the end of its \(tally.kind.rawValue) is damaged") }
+                        found.noteFrame(isDamaged: frame.isDamaged)
                         if let time = frame.bestTimestamp { last = stream.timeBase.seconds(time) }
                     }
                 }
             }
-            guard frames > 0, let last else { throw wrong("the end of its \(tally.kind.rawValue) does not decode") }
-            if tally.kind == .video { try compare(last, tally.lastTime, "its last picture is") }
+            try judge(found, tally, last: last)
         }
+    }
+
+    /// What was encoded here decodes without a fault; what was copied, as well as a recording has to.
+    private func judge(_ found: StreamTally, _ tally: StreamTally, last: Double?) throws(Fault) {
+        let kind = tally.kind.rawValue
+        if tally.isCopied, found.wrong > 0 {
+            throw Fault(
+                .damaged,
+                "it is damaged: the end of its \(kind) cannot be decoded as it was recorded; it is left untouched. Without "
+                    + "--remux it is uploaded as it is")
+        }
+        if !tally.isCopied, found.hasDamage { throw wrong("the end of its \(kind) is damaged") }
+        guard found.frames > 0, let last else { throw wrong("the end of its \(kind) does not decode") }
+        // The last pictures of a recording may be torn.
+        if tally.kind == .video, !found.hasDamage { try compare(last, tally.lastTime, "its last picture is") }
     }
 
     private func wrong(_ what: String) -> Fault {

@@ -189,9 +189,7 @@ final class PictureEncoding {
     private var end: Int64 = 0
     private var firstTime: Int64?
     private var lastTime: Int64 = 0
-    /// The newest packet; kept back because the last one gets other times.
-    private var newest: Packet?
-    private var firstDecoding: Int64?
+    private var streamEnd = StreamEnd()
 
     init(_ settings: VideoLane.Settings, state: LaneState) {
         self.settings = settings
@@ -235,7 +233,7 @@ final class PictureEncoding {
             let declaredEnd = firstTime + timeBase.rescale(Int64(declared * 1_000_000), from: Source.microseconds)
             end = max(lastTime + 1, min(end, declaredEnd))
         }
-        return handOver(nil)
+        return handOver(streamEnd.last(endingAt: end))
     }
 
     func report(into tally: inout StreamTally) {
@@ -312,34 +310,14 @@ final class PictureEncoding {
                     lastTime = max(lastTime, time)
                 }
                 written += 1
-                guard handOver(packet) else { return false }
+                guard handOver(streamEnd.exchange(packet)) else { return false }
             }
         }
         return true
     }
 
-    /// Hands over the packet before this one, or at the end (`nil`) the last one.
     private func handOver(_ packet: Packet?) -> Bool {
-        defer { newest = packet }
-        guard let newest else { return true }
-        firstDecoding = firstDecoding ?? newest.decoding
-        if packet == nil { settleEnd(of: newest) }
-        return state.packets.push(.packet(LanePacket(packet: newest, stream: 0, timeBase: timeBase)))
-    }
-
-    /// The container counts durations between decoding times, from the first to the end of the last. Together they have
-    /// to be as long as the pictures are shown.
-    private func settleEnd(of last: Packet) {
-        guard let time = last.presentation, let decoding = last.decoding, let firstDecoding, let firstTime else {
-            return
-        }
-        let missing = (end - firstTime) - (decoding - firstDecoding)
-        if missing > 0, time + missing <= end {
-            last.duration = missing
-        } else {
-            // Decoded when it is shown: later than all before it, and its duration reaches to the end.
-            last.decoding = time
-            last.duration = end - time
-        }
+        guard let packet else { return true }
+        return state.packets.push(.packet(LanePacket(packet: packet, stream: 0, timeBase: timeBase)))
     }
 }

@@ -412,6 +412,21 @@ struct TranscodingTests {
         #expect(try await Judge.times(source, "v") == Judge.times(made.path, "v"))
     }
 
+    @Test("changing the container keeps irregular times, reordered pictures and the end of the last one")
+    func remuxingIrregular() async throws {
+        let source = try TestPlace.fixture("irregular.mkv")
+        let made = try await setUp().make(source, nil)
+        #expect(try await Judge.times(source, "v") == Judge.times(made.path, "v"))
+        #expect(abs((try await Judge.probe(made.path).video.first?.length ?? 0) - 2) < 0.05)
+        let making = try setUp()
+        let reordered = try await making.record(
+            "reordered.flv",
+            ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=1", "-c:v", "libx264", "-bf", "3"])
+        let again = try await making.make(reordered, nil)
+        let video = try #require(try await Judge.probe(again.path).video.first)
+        #expect(video.frames == 10 && abs(video.length - 1) < 0.05 && video.avgFrameRate == "10/1", "\(video)")
+    }
+
     @Test("the same recording gives the same bytes, again")
     func repeatable() async throws {
         let making = try setUp()
