@@ -48,6 +48,13 @@ int linux_lock_byte(int descriptor, int64_t offset) {
     return fcntl(descriptor, F_OFD_SETLK, &lock);
 }
 
+int linux_share_bytes(int descriptor, int64_t offset, int64_t length) {
+    struct flock lock = one_byte(offset);
+    lock.l_type = F_RDLCK;
+    lock.l_len = length;
+    return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
 int linux_byte_is_locked(int descriptor, int64_t offset) {
     struct flock lock = one_byte(offset);
     if (fcntl(descriptor, F_OFD_GETLK, &lock) != 0) return -1;

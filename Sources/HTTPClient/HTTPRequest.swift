@@ -111,6 +111,14 @@ package enum HTTPClientError: Error, Hashable, Sendable, CustomStringConvertible
     case badRequest(String)
     case cancelled
 
+    /// Whether nothing of the request can have arrived.
+    package var isBeforeSending: Bool {
+        switch self {
+        case .nameNotResolved, .notConnected, .certificate, .badRequest: true
+        case .interrupted, .timedOut, .badAnswer, .bodyChanged, .cancelled: false
+        }
+    }
+
     package var description: String {
         switch self {
         case .nameNotResolved(let text), .notConnected(let text), .interrupted(let text), .timedOut(let text),

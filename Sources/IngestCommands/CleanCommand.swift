@@ -31,9 +31,11 @@ enum CleanCommand {
         for name in report.deleted { lines.append("\(name): unfinished and nobody's; \(would)deleted") }
         for name in report.found { lines.append("\(name): no list knew it; \(would)taken into the list as failed") }
         for id in report.cleaned { lines.append("item \(id): its copy \(would)deleted as it was owed") }
-        if isDry, report.owed > 0 { lines.append("\(report.owed) uploads would be dropped at their destinations") }
+        if isDry, report.owed > 0 {
+            lines.append("\(Words.count(report.owed, "upload", "uploads")) would be dropped at the far side")
+        }
         if report.debts.dropped > 0 {
-            lines.append("\(report.debts.dropped) uploads were dropped at their destinations")
+            lines.append("\(Words.count(report.debts.dropped, "upload was", "uploads were")) dropped at the far side")
         }
         for name in report.debts.leftToExpire {
             lines.append("\(name): its destination cannot drop what it holds; it expires there")

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import Glibc
 import IngestModel
 import Synchronization
 package import SystemIO
@@ -39,28 +40,33 @@ package struct CommandContext: Sendable {
     }
 }
 
-/// One of the program's output streams. What cannot be written because nobody reads it is dropped, and `isBroken` says so.
+/// One of the program's output streams. Once something could not be written nothing more is.
 package final class OutputStream: Sendable {
     private let file: SharedDescriptor
-    private let broken = StopFlag()
-    private let lock = Mutex<Void>(())
+    private let failed = Mutex<SystemError?>(nil)
 
     package init(_ file: SharedDescriptor) {
         self.file = file
     }
 
     package func write(_ text: String) {
-        if text.isEmpty || broken.isSet { return }
-        lock.withLock { _ in
-            do {
+        if text.isEmpty { return }
+        failed.withLock { failed in
+            if failed != nil { return }
+            do throws(SystemError) {
                 try file.descriptor.write(text)
             } catch {
-                broken.set()
+                failed = error
             }
         }
     }
 
-    package var isBroken: Bool { broken.isSet }
+    /// Whether nothing that is written arrives any more.
+    package var isBroken: Bool { failed.withLock { $0 != nil } }
+    /// Whether nobody reads it any more, who then does not want to hear about that either.
+    package var isClosed: Bool { failed.withLock { $0?.code == EPIPE } }
+    /// Why it cannot be written, for other reasons than that it is closed.
+    package var failure: SystemError? { failed.withLock { $0?.code == EPIPE ? nil : $0 } }
     package var isTerminal: Bool { Terminal.isTerminal(file) }
     package var width: Int { Terminal.width(file) }
 }

@@ -8,14 +8,34 @@ enum ControlCommands {
         let session = try Session(context, options: invocation.options)
         let control = ItemControl(context: session.pipeline)
         let ids = try await ids(for: invocation, session.list)
+        let owed = try await session.list.debts(dueAt: nil).count
         var statuses: [ExitCode] = []
+        var changed: [ItemID] = []
         for id in ids {
             let result = try await perform(invocation, id, control)
+            if case .done = result { changed.append(id) }
             statuses.append(tell(result, id, invocation, context))
         }
         await session.finish()
-        if !invocation.options.quiet { try await hint(invocation, session, context) }
+        if !invocation.options.quiet {
+            sum(invocation, ids, changed, context)
+            try await hint(invocation, changed, owedBefore: owed, session, context)
+        }
         return ExitCode.combined(statuses)
+    }
+
+    /// What a command on many items did.
+    private static func sum(
+        _ invocation: Invocation, _ ids: [ItemID], _ changed: [ItemID], _ context: CommandContext
+    ) {
+        if invocation.command == .clear {
+            let kept = ids.count - changed.count
+            context.say(
+                "\(Words.count(changed.count, "item is", "items are")) removed"
+                    + (kept > 0 ? ", \(Words.count(kept, "is", "are")) kept" : ""))
+        } else if invocation.options.all, ids.isEmpty {
+            context.say("there is no item to \(invocation.command.rawValue)")
+        }
     }
 
     /// Which items it is for: those named, or with `--all` (and for `clear`) those that it fits.
@@ -25,7 +45,8 @@ enum ControlCommands {
         var after = ItemID(0)
         while true {
             let rows = try await list.items(after: after, limit: 500, finishedToo: true)
-            guard let last = rows.last else { return ids }
+            // The last one that is put first comes first: so all of them stay in their order.
+            guard let last = rows.last else { return invocation.command == .next ? ids.reversed() : ids }
             ids += rows.map { $0.item }.filter { fits($0, invocation) }.map { $0.id }
             after = last.item.id
         }
@@ -36,6 +57,7 @@ enum ControlCommands {
         case .pause: item.state.isRunnable
         case .resume: item.state == .paused
         case .retry: item.state == .failed
+        case .next: !item.state.isFinished
         case .cancel: !item.state.isFinished
         case .clear: !invocation.options.finished || item.state.isFinished
         default: false
@@ -72,7 +94,7 @@ enum ControlCommands {
             return .done
         case .done(let item):
             if options.json, let item {
-                context.output.write(JSONText.line(["id": "\(id)", "state": item.state.rawValue]) + "\n")
+                context.output.write(JSONText.line(Changed(id: id, state: item.state.rawValue)) + "\n")
             } else if !options.quiet, invocation.command != .clear {
                 context.say(
                     "item \(id)\(item.map { " (\($0.displayName))" } ?? "") " + outcome(item, invocation.command))
@@ -92,19 +114,26 @@ enum ControlCommands {
     }
 
     /// Which command does the rest, where nothing runs.
-    private static func hint(_ invocation: Invocation, _ session: Session, _ context: CommandContext) async throws {
+    private static func hint(
+        _ invocation: Invocation, _ changed: [ItemID], owedBefore: Int, _ session: Session, _ context: CommandContext
+    ) async throws {
         switch invocation.command {
         case .resume, .retry, .next:
-            for id in invocation.ids where try session.list.isLocked(id) { return }
-            context.say("a running “ingest run” takes it up; where none runs, start one")
+            let unattended = try changed.filter { try !session.list.isAttended($0) }
+            if !unattended.isEmpty { context.say("no ingest is running that takes it up; start “ingest run”") }
         case .cancel, .remove, .clear:
             let owed = try await session.list.debts(dueAt: nil).count
-            if owed > 0 {
+            if owed > owedBefore {
                 context.say(
                     "the far side still holds parts of \(owed == 1 ? "an upload" : "\(owed) uploads"); a running “ingest run” "
                         + "has them dropped, or “ingest clean” does")
             }
         default: break
         }
+    }
+
+    private struct Changed: Encodable {
+        let id: ItemID
+        let state: String
     }
 }

@@ -47,12 +47,13 @@ final class JSONOutput: EventOutput {
             json.reason = fault.reason
             json.code = fault.code.rawValue
             json.retryAfter = delay
-        case .done(let receipt):
+        case .done(let receipt, let original):
             json.event = "done"
             json.url = receipt.url
             json.sha256 = receipt.sha256?.hex
             json.receipt = receipt.proof.rawValue
             json.total = receipt.size.value
+            json.originalSize = original.value
         case .failed(let fault):
             json.event = "failed"
             json.reason = fault.reason
@@ -93,7 +94,7 @@ final class PlainOutput: EventOutput {
             return
         }
         if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose) { say(line) }
-        if case .done(let receipt) = event.kind { context.output.write(receipt.url.printable + "\n") }
+        if case .done(let receipt, _) = event.kind { context.output.write(receipt.url.printable + "\n") }
     }
 
     func say(_ sentence: String) {
@@ -113,15 +114,16 @@ enum EventText {
             if isQuiet || state == .failed || state == .done || state == .saving { return nil }
             if !isVerbose, state == .queued || state == .ready { return nil }
             return "\(event.file): \(Words.state(state))"
-        case .loss(let loss): return isQuiet ? nil : "\(event.file): not kept: \(loss.what); \(loss.reason)"
+        case .loss(let loss): return "\(event.file): not kept: \(loss.what); \(loss.reason)"
         case .note(let text): return isQuiet ? nil : "\(event.file): " + Words.sentence(text)
         case .retry(let fault, let delay):
             if isQuiet { return nil }
-            return
-                "\(event.file): \(fault.reason); trying again in \(Decimal.fixed(delay, places: delay < 10 ? 1 : 0)) s"
-        case .done(let receipt):
+            let wait = delay < 0.1 ? "at once" : "in \(Decimal.fixed(delay, places: delay < 10 ? 1 : 0)) s"
+            return "\(event.file): " + Words.sentence(fault.reason) + " The next try is due \(wait)."
+        case .done(let receipt, let original):
             if isQuiet { return nil }
-            return "\(event.file): done (\(receipt.size.forReading), \(EventText.proof(receipt.proof)))"
+            let was = original == receipt.size ? "" : " instead of \(original.forReading)"
+            return "\(event.file): done (\(receipt.size.forReading)\(was), \(EventText.proof(receipt.proof)))"
         case .failed(let fault): return failure(event, fault)
         }
     }

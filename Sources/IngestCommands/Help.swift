@@ -10,7 +10,7 @@ enum Help {
         for line in usage(of: command) { out += "usage: \(line)\n" }
         out += "\n" + wrapped(about(command), indent: 0) + "\n"
         if command == .upload {
-            out += "\nOther commands (each has --help):\n"
+            out += "\nCommands (each has --help):\n"
             for other in CommandName.allCases where other != .upload {
                 out += row("  " + summary(of: other).synopsis, summary(of: other).text)
             }
@@ -55,7 +55,7 @@ enum Help {
         case .pause: ("pause ID...|--all", "stop items and keep everything")
         case .resume: ("resume ID...|--all", "let paused items go on")
         case .retry: ("retry ID...|--all", "try failed items again")
-        case .next: ("next ID...", "put items first")
+        case .next: ("next ID...|--all", "put items first")
         case .cancel: ("cancel ID...|--all", "give items up, keep their entries")
         case .remove: ("remove ID...", "give items up and forget them")
         case .clear: ("clear", "remove every item")

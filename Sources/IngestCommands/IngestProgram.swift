@@ -1,5 +1,6 @@
 import IngestModel
 import OptionParsing
+import SystemIO
 
 /// The whole program but for its entry.
 package enum IngestProgram {
@@ -8,6 +9,13 @@ package enum IngestProgram {
     /// Does what the arguments (without the program's name, in the system's bytes) say, and tells how the program should
     /// end.
     package static func run(_ arguments: [[UInt8]], _ context: CommandContext) async -> ExitCode {
+        let status = await status(arguments, context)
+        guard let failure = context.output.failure else { return status }
+        context.say("the results cannot be written: \(failure.meaning)")
+        return status == .done ? .failed : status
+    }
+
+    private static func status(_ arguments: [[UInt8]], _ context: CommandContext) async -> ExitCode {
         let invocation = Invocation(arguments)
         if invocation.options.help {
             context.output.write(Help.text(for: invocation.command))
@@ -26,7 +34,7 @@ package enum IngestProgram {
             return try await perform(invocation, context)
         } catch {
             // Whoever closed the pipe does not want to hear about it.
-            if context.output.isBroken { return .done }
+            if context.output.isClosed { return .done }
             let failure = CommandFailure(error)
             context.say(Words.sentence(failure.reason))
             return failure.status

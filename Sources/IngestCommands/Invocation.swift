@@ -14,13 +14,19 @@ struct Invocation: Sendable {
     /// The command is the first argument that is no option; only `-q`, `-v`, `--json` and `--color` may stand before it.
     /// `./watch` or `--` names a file that is called like a command.
     init(_ arguments: [[UInt8]]) {
-        let (command, rest) = Self.split(arguments)
+        let (command, rest) = Self.split(Self.spelledOut(arguments))
         let parser = OptionParser(OptionDeclaration.of(command).map { $0.spec })
         let result = parser.parse(rest, into: Options())
         self.command = command
         options = result.target
         operands = result.operands
         problems = result.problems + (result.target.help || result.target.version ? [] : Self.check(command, result))
+    }
+
+    /// `help` and `help COMMAND` for `--help` and `COMMAND --help`.
+    private static func spelledOut(_ arguments: [[UInt8]]) -> [[UInt8]] {
+        guard arguments.first == Array("help".utf8), arguments.count <= 2 else { return arguments }
+        return arguments.dropFirst() + [Array("--help".utf8)]
     }
 
     private static func split(_ arguments: [[UInt8]]) -> (CommandName, [[UInt8]]) {
@@ -54,7 +60,6 @@ struct Invocation: Sendable {
             return count == 1 ? checkIDs(result.operands) : ["name the id of one item; “ingest list” shows them"]
         case .pause, .resume, .retry, .next, .cancel:
             if options.all {
-                if command == .next { return ["“next” puts one item first; name its id"] }
                 return count == 0 ? [] : ["name ids or give --all, not both"]
             }
             return count == 0

@@ -11,6 +11,7 @@ struct EventJSON: Encodable {
     var stage: String?
     var bytes: Int64?
     var total: Int64?
+    var originalSize: Int64?
     var rate: Double?
     var fraction: Double?
     var url: String?

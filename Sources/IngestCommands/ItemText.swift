@@ -1,16 +1,30 @@
 import FoundationEssentials
 import IngestModel
+import UploadList
+
+/// Whether any process works on an item, or will when its turn comes.
+enum Attendance {
+    case nobody, lookedAfter, workedOn
+
+    static func of(_ item: Item, in list: UploadList) throws -> Attendance {
+        guard item.state.isRunnable else { return .nobody }
+        if try list.isLocked(item.id) { return .workedOn }
+        return try list.isAttended(item.id) ? .lookedAfter : .nobody
+    }
+}
 
 /// An item as text for people.
 enum ItemText {
     static let header = "  ID  STATE       PROGRESS                    FILE\n"
 
-    static func row(_ item: Item, _ progress: StageProgress?, isWorkedOn: Bool, now: Date, isColored: Bool) -> String {
+    static func row(_ item: Item, _ progress: StageProgress?, attendance: Attendance, now: Date, isColored: Bool)
+        -> String
+    {
         let id = padded("\(item.id)", 4, left: true)
         let state = colored(padded(item.state.rawValue, 10), item.state, isColored)
         var out =
             "\(id)  \(state)  \(padded(how(item, progress), 26))  \(item.displayName) → \(item.destination.text.printable)\n"
-        if let remark = remark(item, isWorkedOn: isWorkedOn, now: now) { out += "      \(remark)\n" }
+        if let remark = remark(item, attendance, now: now) { out += "      \(remark)\n" }
         return out
     }
 
@@ -27,24 +41,28 @@ enum ItemText {
     }
 
     /// What a person should know, and what to do next.
-    private static func remark(_ item: Item, isWorkedOn: Bool, now: Date) -> String? {
+    private static func remark(_ item: Item, _ attendance: Attendance, now: Date) -> String? {
+        if item.state.isFinished { return nil }
         if item.state == .failed, let fault = item.fault {
-            return Words.sentence(fault.reason) + " (ingest retry \(item.id))"
+            return Words.sentence(fault.reason) + (fault.code.isCuredByRetrying ? " (ingest retry \(item.id))" : "")
         }
         if item.state == .paused { return "ingest resume \(item.id)" }
         if let wish = item.wish { return "asked to \(wish == .pause ? "pause" : "stop")" }
         if let retryAt = item.retryAt, let fault = item.fault {
-            return "\(fault.reason); next try in \(Words.duration(retryAt.timeIntervalSince(now)))"
+            let wait = retryAt.timeIntervalSince(now)
+            switch attendance {
+            case .nobody: return "\(fault.reason); nobody works on it; “ingest run” goes on"
+            case .lookedAfter, .workedOn:
+                return fault.reason + (wait > 0.5 ? "; next try in \(Words.duration(wait))" : "; it is tried again")
+            }
         }
-        if item.state.isRunnable, !isWorkedOn, item.state != .queued {
-            return "nobody works on it; “ingest run” goes on"
-        }
+        if attendance == .nobody { return "nobody works on it; “ingest run” goes on" }
         return nil
     }
 
     /// Everything that is known of an item.
     static func page(
-        _ item: Item, _ progress: StageProgress?, cachedPath: FilePath, isWorkedOn: Bool, now: Date
+        _ item: Item, _ progress: StageProgress?, cachedPath: FilePath, attendance: Attendance, now: Date
     ) -> String {
         var lines: [(String, String)] = [
             ("item", "\(item.id)  (\(item.uuid.uuidString.lowercased()))"),
@@ -55,8 +73,8 @@ enum ItemText {
         lines.append(("destination", item.destination.text.printable))
         lines.append(
             ("options", item.options.summary.isEmpty ? "none" : item.options.summary.joined(separator: " ").printable))
-        lines.append(("state", item.state.rawValue + (isWorkedOn ? " (being worked on)" : "")))
-        if let remark = remark(item, isWorkedOn: isWorkedOn, now: now) { lines.append(("", remark)) }
+        lines.append(("state", item.state.rawValue + (attendance == .workedOn ? " (being worked on)" : "")))
+        if let remark = remark(item, attendance, now: now) { lines.append(("", remark)) }
         if let progress { lines.append(("progress", Words.progress(progress, remaining: Words.remaining(progress)))) }
         for mark in item.marks.sorted(by: { $0.rawValue < $1.rawValue }) { lines.append(("mark", words(mark))) }
         lines += copyLines(item, cachedPath)

@@ -32,10 +32,9 @@ enum ListCommand {
                     output.write((count == 0 ? "\n" : ",\n") + json)
                 } else {
                     if count == 0 { output.write(ItemText.header) }
-                    let isWorkedOn = try item.state.isRunnable && list.isLocked(item.id)
                     output.write(
                         ItemText.row(
-                            item, progress, isWorkedOn: isWorkedOn, now: context.now(),
+                            item, progress, attendance: try Attendance.of(item, in: list), now: context.now(),
                             isColored: isColored(context, options)))
                 }
                 count += 1
@@ -75,10 +74,10 @@ enum ListCommand {
                 item: item, progress: progress, cachedPath: cachedPath(item, context), now: context.now())
             context.output.write(JSONText.line(json) + "\n")
         } else {
-            let isWorkedOn = try item.state.isRunnable && list.isLocked(id)
             context.output.write(
                 ItemText.page(
-                    item, progress, cachedPath: cachedPath(item, context), isWorkedOn: isWorkedOn, now: context.now()))
+                    item, progress, cachedPath: cachedPath(item, context),
+                    attendance: try Attendance.of(item, in: list), now: context.now()))
         }
         return .done
     }

@@ -110,7 +110,7 @@ struct OptionDeclaration: Sendable {
                 (options, value) throws(ValueProblem) in options.maxHeight = try Parse.number(value, in: 16...16_384)
             }),
         declare(
-            .compressing, [.upload],
+            .compressing, [.upload, .probe],
             .value("max-fps", nil, "N", help: "drop frames beyond N a second") {
                 (options, value) throws(ValueProblem) in
                 options.maxFramesPerSecond = try Parse.frameRate(value)
@@ -122,7 +122,7 @@ struct OptionDeclaration: Sendable {
             .uploading, [.upload],
             .value(
                 "to", "t", "DESTINATION",
-                help: "where it goes: block+https://host/path; without it, the receiver built into the program"
+                help: "where it goes: block+https://host/path, or http; without it, the receiver built into the program"
             ) { (options, value) throws(ValueProblem) in options.destination = try Parse.destination(value) }),
         declare(
             .uploading, [.upload, .receive],
@@ -144,7 +144,7 @@ struct OptionDeclaration: Sendable {
             }),
         declare(
             .uploading, [.upload],
-            .value("block-size", nil, "SIZE", help: "bytes of a block, 1MiB (default) to 1GiB") {
+            .value("block-size", nil, "SIZE", help: "bytes of a block, up to 1GiB (default 1MiB)") {
                 (options, value) throws(ValueProblem) in options.blockSize = try Parse.blockSize(value)
             }),
         declare(
@@ -192,7 +192,7 @@ struct OptionDeclaration: Sendable {
             }),
         declare(
             .receiving, [.receive],
-            .value("store", nil, "DIR", help: "where received files go") {
+            .value("store", nil, "DIR", help: "where received files go (default ~/.local/share/ingest/received)") {
                 (options, value) throws(ValueProblem) in options.store = try Parse.path(value)
             }),
         declare(

@@ -39,19 +39,21 @@ enum Parse {
         return size
     }
 
-    /// `90`, `90s`, `5m`, `1h`, `1d`; also with a fraction.
+    /// `90`, `90s`, `5m`, `1h30m`, `1d`; also with a fraction.
     static func duration(_ value: OptionValue) throws(ValueProblem) -> Double {
         let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-        var text = value.text
-        var unit = 1.0
-        if let last = text.last, let known = units[last] {
-            unit = known
-            text.removeLast()
-        }
-        guard let number = Double(text), number >= 0, number.isFinite else {
-            throw .expected("a duration, such as 90s, 5m or 1h")
-        }
-        return number * unit
+        var seconds = 0.0
+        var rest = value.text[...]
+        repeat {
+            let digits = rest.prefix { units[$0] == nil }
+            guard let number = Double(digits), number >= 0, number.isFinite else {
+                throw .expected("a duration, such as 90s, 5m or 1h30m")
+            }
+            rest = rest.dropFirst(digits.count)
+            seconds += number * (rest.first.flatMap { units[$0] } ?? 1)
+            rest = rest.dropFirst()
+        } while !rest.isEmpty
+        return seconds
     }
 
     static func destination(_ value: OptionValue) throws(ValueProblem) -> DestinationAddress {

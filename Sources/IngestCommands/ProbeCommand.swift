@@ -32,7 +32,9 @@ enum ProbeCommand {
 
     /// What `--compress` would take without a preset named.
     private static func refined(_ options: Options) -> CompressSettings {
-        CompressSettings(codec: options.codec ?? .auto, quality: options.quality, maxHeight: options.maxHeight)
+        CompressSettings(
+            codec: options.codec ?? .auto, quality: options.quality, maxHeight: options.maxHeight,
+            maxFramesPerSecond: options.maxFramesPerSecond)
     }
 
     private static func text(_ report: MediaReport, _ name: String) -> String {
@@ -47,6 +49,7 @@ enum ProbeCommand {
             out += stream.detail.isEmpty ? "" : ", \(stream.detail)"
             out += "\n      --compress: \(stream.plan)\n"
         }
+        if let objection = report.objection { out += "  --compress: " + Words.sentence(objection) + "\n" }
         for loss in report.losses { out += "  not kept: \(loss.what); \(loss.reason)\n" }
         return out
     }

@@ -41,7 +41,7 @@ final class TerminalOutput: EventOutput {
         } else {
             redraw(force: false, at: event.time)
         }
-        if case .done(let receipt) = event.kind {
+        if case .done(let receipt, _) = event.kind {
             erase()
             context.output.write(receipt.url.printable + "\n")
             redraw(force: true, at: event.time)

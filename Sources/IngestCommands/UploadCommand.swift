@@ -1,5 +1,6 @@
 import FoundationEssentials
 import IngestModel
+import OptionParsing
 import Pipeline
 import SystemIO
 import UploadList
@@ -23,6 +24,7 @@ enum UploadCommand {
         }
         let worked = try await Working.run(
             context, options, session, mode: .once(patience: options.patience), ids: Set(intake.ids))
+        if worked.signal == nil, context.output.isClosed { return .interrupted }
         if worked.isInterrupted {
             // Also by SIGTERM: the file asked for has not gone up.
             context.say(try await interruption(of: intake.ids, session))
@@ -90,7 +92,8 @@ enum UploadCommand {
             let why = item.state == .paused ? "it was paused" : item.fault?.reason ?? "it made no progress"
             let what = item.state == .paused ? "ingest resume \(id)" : "ingest run"
             context.say(
-                "\(item.displayName): not now: \(why). It is kept on the list as item \(id); “\(what)” goes on.")
+                "\(item.displayName): not now: \(Words.sentence(why)) It is kept on the list as item \(id); “\(what)” goes on."
+            )
             return .later
         }
     }
@@ -137,8 +140,18 @@ struct FileIntake {
                             event: "failed", time: context.now(), file: path.text, reason: fault.reason,
                             code: fault.code.rawValue)) + "\n")
             }
-            refuse(.failed, "\(name): " + Words.sentence(fault.reason))
+            refuse(.failed, "\(name): " + Words.sentence(fault.reason) + Self.guess(shown, fault))
         }
+    }
+
+    /// What somebody may have meant who named a file that is not there.
+    private static func guess(_ operand: String, _ fault: Fault) -> String {
+        guard fault.code == .recordingMissing else { return "" }
+        if operand == "-" { return " Standard input cannot be taken up again after an interruption; name a file." }
+        if CompressSettings.Preset(rawValue: operand) != nil { return " A preset is given as --compress=\(operand)." }
+        let commands = CommandName.allCases.map { $0.rawValue }.filter { !$0.isEmpty }
+        guard let command = EditDistance.nearest(to: operand, among: commands) else { return "" }
+        return " Did you mean “ingest \(command)”?"
     }
 
     private var itemOptions: ItemOptions {

@@ -19,6 +19,11 @@ enum Words {
         Decimal.fixed(bytesPerSecond / 1_048_576, places: 1) + "MB/s"
     }
 
+    /// `1 file`, `2 files`.
+    static func count(_ number: Int, _ one: String, _ many: String) -> String {
+        "\(number) \(number == 1 ? one : many)"
+    }
+
     static func percent(_ fraction: Double) -> String {
         // Never a hundred before it is.
         "\(fraction >= 1 ? 100 : min(99, Int(fraction * 100)))%"

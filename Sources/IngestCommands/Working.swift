@@ -27,9 +27,8 @@ enum Working {
         await session.finish()
         await shown.value
         if let failure { throw failure }
-        let isBroken = context.output.isBroken
         return Result(
-            isInterrupted: signals.first != nil || isBroken, signal: signals.first,
+            isInterrupted: signals.first != nil || context.output.isClosed, signal: signals.first,
             endings: await supervisor.results)
     }
 
@@ -40,7 +39,7 @@ enum Working {
         for await event in session.events {
             output.show(event)
             // Nobody reads the results any more: end, and keep everything.
-            if context.output.isBroken { await supervisor.stop() }
+            if context.output.isClosed { await supervisor.stop() }
         }
         output.finish()
     }

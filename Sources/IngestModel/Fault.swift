@@ -41,6 +41,16 @@ package struct Fault: Error, Hashable, Codable, Sendable {
     }
 }
 
+extension Fault.Code {
+    /// Whether doing the same again can end otherwise once something outside the recording and its options has changed.
+    package var isCuredByRetrying: Bool {
+        switch self {
+        case .notAFile, .notMedia, .notFinalised, .damaged, .nothingToEncode, .verification, .recordingMissing: false
+        default: true
+        }
+    }
+}
+
 extension Fault: CustomStringConvertible {
     package var description: String { reason }
 }

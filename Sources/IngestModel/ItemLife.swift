@@ -29,6 +29,8 @@ package enum ItemLife {
         case uploadBegan
         /// The far side's state changed or is about to. `progressed`: more bytes are acknowledged than before.
         case remoteChanged(RemoteState, progressed: Bool)
+        /// An upload was about to be opened, and nothing of that has reached the far side.
+        case remoteForgotten
         /// The far side's part is given up; `replacement` is the upload that takes its place, if any yet.
         case remoteAbandoned(replacement: RemoteState?)
         /// The digest of the sealed copy has been taken.
@@ -139,6 +141,9 @@ package struct Transition: Sendable {
             isDurable = !remote.onlyAcknowledgesMore(than: item.remote)
             item.remote = remote
             if progressed { progress(&item) }
+        case .remoteForgotten:
+            item.remote = nil
+            isDurable = false
         case .remoteAbandoned(let replacement):
             oweRemote(of: &item)
             item.remote = replacement

@@ -114,10 +114,12 @@ package struct MediaReport: Hashable, Codable, Sendable {
     package let hasLocation: Bool
     package let streams: [Stream]
     package let losses: [Loss]
+    /// Why `--compress` cannot be, where it cannot.
+    package let objection: String?
 
     package init(
         container: String, duration: Double?, creationTime: String?, hasLocation: Bool, streams: [Stream],
-        losses: [Loss]
+        losses: [Loss], objection: String?
     ) {
         self.container = container
         self.duration = duration
@@ -125,5 +127,6 @@ package struct MediaReport: Hashable, Codable, Sendable {
         self.hasLocation = hasLocation
         self.streams = streams
         self.losses = losses
+        self.objection = objection
     }
 }

@@ -115,9 +115,7 @@ package struct OptionParser<Target>: Sendable {
 
     /// The option whose name is at most a third of its letters away.
     private func nearest(to name: String) -> String? {
-        let distances = options.map { ($0.name, EditDistance.between(name, $0.name)) }
-        guard let best = distances.min(by: { $0.1 < $1.1 }), best.1 <= max(1, name.count / 3) else { return nil }
-        return best.0
+        EditDistance.nearest(to: name, among: options.map { $0.name })
     }
 
     /// Without control characters, and not longer than a person wants to read.
@@ -130,6 +128,13 @@ package struct OptionParser<Target>: Sendable {
 
 /// How many letters have to be inserted, deleted or exchanged to make one word of another (Levenshtein).
 package enum EditDistance {
+    /// The candidate that is at most half of the name's letters away, and closest.
+    package static func nearest(to name: String, among candidates: [String]) -> String? {
+        let distances = candidates.map { ($0, between(name, $0)) }
+        guard let best = distances.min(by: { $0.1 < $1.1 }), best.1 <= max(1, name.count / 2) else { return nil }
+        return best.0
+    }
+
     package static func between(_ left: String, _ right: String) -> Int {
         let right = Array(right)
         var row = Array(0...right.count)

@@ -8,6 +8,9 @@ import Uploading
 package struct DebtCollector: Sendable {
     private let context: PipelineContext
 
+    /// Seconds after which a debt is given up: by then servers drop what nobody goes on with.
+    private static let longest = 7.0 * 86_400
+
     package init(context: PipelineContext) {
         self.context = context
     }
@@ -74,6 +77,10 @@ package struct DebtCollector: Sendable {
             }
             try await context.list.settle(open.id)
         } catch let fault as Fault {
+            if context.now().timeIntervalSince(open.created) > Self.longest {
+                outcome.leftToExpire.append(debt.name)
+                return try await context.list.settle(open.id)
+            }
             var generator = SystemRandomNumberGenerator()
             let delay = RetryPolicy(first: 5, longest: 3600).delay(
                 afterFailure: open.attempts + 1, demanded: fault.demandedDelay, using: &generator)

@@ -85,7 +85,8 @@ package struct ItemControl: Sendable {
 
     /// Puts the item before all others.
     package func putFirst(_ id: ItemID) async throws -> Result {
-        guard try await context.list.item(id) != nil else { return .unknown }
+        guard let item = try await context.list.item(id) else { return .unknown }
+        if item.state.isFinished { return .refused("it is \(item.state.rawValue); there is nothing to put first") }
         try await context.list.putFirst(id)
         return .done(try await context.list.item(id))
     }

@@ -30,6 +30,10 @@ final class ItemLedger: UploadLedger {
         reporter.progress(.uploading, done: remote.acknowledged.value, total: total)
     }
 
+    func forget() async throws {
+        try await commit(.remoteForgotten)
+    }
+
     func abandon(replacement: RemoteState?) async throws {
         try await commit(.remoteAbandoned(replacement: replacement))
         reporter.report(.note("the destination's part is of no use; it is dropped and sent anew"))

@@ -196,7 +196,7 @@ struct ItemWorker {
         context.crashPoints.reach(.afterDoneStored)
         if let done, let receipt = done.receipt {
             reporter.reportState(of: done)
-            reporter.report(.done(receipt))
+            reporter.report(.done(receipt, original: done.identity.size))
         }
         return done
     }

@@ -13,7 +13,8 @@ package struct PipelineEvent: Sendable {
         case note(String)
         /// Another try in so many seconds.
         case retry(Fault, after: Double)
-        case done(Receipt)
+        /// `original`: the size of the recording.
+        case done(Receipt, original: ByteCount)
         case failed(Fault)
     }
 

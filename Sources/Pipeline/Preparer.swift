@@ -129,7 +129,7 @@ struct Preparer {
         reporter.report(
             .note(
                 "compressed it would have \(size.forReading) instead of \(item.identity.size.forReading), so it is "
-                    + "uploaded as it is"))
+                    + "uploaded as it is, with everything in it"))
         let name = try await context.list.freeName(
             for: item, preparation: .copy, taken: try context.cache.names())
         guard let renamed = try await context.commit(.preparationBegan(item.identity, name: name), to: item) else {

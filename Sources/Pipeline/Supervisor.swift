@@ -49,6 +49,8 @@ package actor Supervisor {
     ///
     /// - Throws: what makes going on impossible, such as `ListError`. Faults of items do not.
     package func run() async throws {
+        let attendance = Attendance(try context.list.attend(ids))
+        defer { withExtendedLifetime(attendance) {} }
         let watcher = Task { await self.watch() }
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<max(1, context.settings.jobs) {
@@ -197,7 +199,9 @@ package actor Supervisor {
             followed[id] = reporter
             reporter.reportState(of: item)
             if let progress = try await context.list.progress(of: id) { reporter.pass(progress) }
-            if let receipt = item.receipt, item.state == .done { reporter.report(.done(receipt)) }
+            if let receipt = item.receipt, item.state == .done {
+                reporter.report(.done(receipt, original: item.identity.size))
+            }
             if let fault = item.fault, item.state == .failed { reporter.report(.failed(fault)) }
             if !item.state.isRunnable { endings[id] = item.state }
         }
@@ -213,6 +217,15 @@ package actor Supervisor {
         for (id, claim) in claims {
             if let progress = claim.reporter.takeProgress() { try await context.list.note(progress, for: id) }
         }
+    }
+}
+
+/// That this process looks after items, for others to see.
+private final class Attendance: Sendable {
+    private let lock: ByteLock
+
+    init(_ lock: consuming ByteLock) {
+        self.lock = lock
     }
 }
 

@@ -19,6 +19,18 @@ package struct ByteLock: ~Copyable, Sendable {
         throw .last("lock", path)
     }
 
+    /// Shared locks on ranges of bytes: as many processes as want may hold them, and `isHeld` tells that one does. For
+    /// bytes that nobody locks otherwise.
+    package static func share(_ ranges: [Range<Int64>], in path: FilePath) throws(SystemError) -> ByteLock {
+        let file = try FileSystem.open(path, .openingOrCreating)
+        for range in ranges {
+            guard linux_share_bytes(file.number, range.lowerBound, range.upperBound - range.lowerBound) == 0 else {
+                throw .last("lock", path)
+            }
+        }
+        return ByteLock(file: file)
+    }
+
     /// Whether somebody holds it now.
     package static func isHeld(_ offset: Int64, in path: FilePath) throws(SystemError) -> Bool {
         guard try FileSystem.statusIfExists(of: path) != nil else { return false }

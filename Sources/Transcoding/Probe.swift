@@ -6,10 +6,12 @@ enum Probe {
     static func report(on path: FilePath, settings: CompressSettings) throws(Fault) -> MediaReport {
         let input = try Source.open(path)
         let plan: CopyPlan?
+        var objection: String?
         do {
             plan = try CopyPlan.make(for: input, settings: settings)
         } catch  where error.code == .nothingToEncode {
             plan = nil
+            objection = error.reason
         }
         let kept = Tags.kept(fromFile: input.metadata)
         return MediaReport(
@@ -21,7 +23,7 @@ enum Probe {
                     detail: detail(of: stream), language: stream.metadata["language"]?.printable,
                     plan: treatment(of: stream, in: plan))
             },
-            losses: plan?.losses ?? [])
+            losses: plan?.losses ?? [], objection: objection)
     }
 
     private static func detail(of stream: InputStream) -> String {
@@ -55,6 +57,6 @@ enum Probe {
             }
         }
         if stream.tag == "tmcd" { return "time code kept" }
-        return "lost"
+        return plan == nil ? "not possible" : "lost"
     }
 }

@@ -21,6 +21,8 @@ package actor UploadList {
     private static let openingByte: Int64 = 0
     /// The byte that guards the debts; no item ever gets this number.
     private static let debtsByte: Int64 = .max - 1
+    /// The first of the bytes by which processes show that they look after an item; plus the item's id.
+    private static let attendedByte: Int64 = 1 << 62
 
     /// Opens the list in `directory`, which is made if need be. A file that is no database any more is set aside under a
     /// name that `notice` tells.
@@ -90,6 +92,18 @@ package actor UploadList {
     /// The lock that makes this process the only one that pays debts; `nil` if another one does.
     package nonisolated func lockDebts() throws(SystemError) -> ByteLock? {
         try ByteLock.take(Self.debtsByte, in: lockPath)
+    }
+
+    /// Shows, as long as the value lives, that this process looks after the items, or with `nil` after all there are and
+    /// will be: works on them, or will once they are due.
+    package nonisolated func attend(_ ids: Set<ItemID>?) throws(SystemError) -> ByteLock {
+        let base = Self.attendedByte
+        let ranges = ids.map { $0.map { base + $0.value..<base + $0.value + 1 } } ?? [base..<base + base / 2]
+        return try ByteLock.share(ranges, in: lockPath)
+    }
+
+    package nonisolated func isAttended(_ id: ItemID) throws(SystemError) -> Bool {
+        try ByteLock.isHeld(Self.attendedByte + id.value, in: lockPath)
     }
 
     package nonisolated func isLocked(_ id: ItemID) throws(SystemError) -> Bool {
@@ -392,6 +406,7 @@ package actor UploadList {
         package let id: Int64
         package let debt: Debt
         package let attempts: Int
+        package let created: Date
     }
 
     private func insert(_ debt: Debt, now: Date) throws {
@@ -408,7 +423,7 @@ package actor UploadList {
         try guarded {
             try connection.rows(
                 """
-                SELECT id, destination, token_file, remote, name, attempts FROM debts
+                SELECT id, destination, token_file, remote, name, attempts, created FROM debts
                 WHERE ?1 IS NULL OR retry_at IS NULL OR retry_at <= ?1 ORDER BY id
                 """,
                 [.optional(now?.timeIntervalSince1970)]
@@ -417,7 +432,9 @@ package actor UploadList {
                     destination: try DestinationAddress(argument: row.text(1)),
                     tokenFile: row.optionalBlob(2).flatMap { FilePath(bytes: $0) },
                     remote: try ItemRow.decoded(row.text(3)), name: row.text(4))
-                return OpenDebt(id: row.integer(0), debt: debt, attempts: Int(row.integer(5)))
+                return OpenDebt(
+                    id: row.integer(0), debt: debt, attempts: Int(row.integer(5)),
+                    created: Date(timeIntervalSince1970: row.real(6)))
             }
         }
     }

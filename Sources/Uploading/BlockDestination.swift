@@ -31,12 +31,26 @@ package struct BlockDestination: Destination {
     package func upload(
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
     ) async throws -> Receipt {
-        var upload = try await begin(source, from: remote, ledger: ledger)
-        var session = Session(url: url, token: try credentials.token())
+        let token = try credentials.token()
+        var (upload, isFresh) = try await begin(source, from: remote, ledger: ledger)
+        var session = Session(url: url, token: token)
+        do {
+            return try await run(&upload, source, &session, ledger)
+        } catch {
+            // No trace over there: nothing that would ever have to be dropped.
+            if isFresh, !session.mayHaveOpened { try await ledger.forget() }
+            throw error
+        }
+    }
+
+    private func run(
+        _ upload: inout BlockUpload, _ source: UploadSource, _ session: inout Session, _ ledger: any UploadLedger
+    ) async throws -> Receipt {
         while true {
             let request = upload.next
             crashPoints.reach(request == .open ? .beforeOpen : .beforeBlock)
             let response = try await send(request, of: upload, source: source, session: &session, ledger: ledger)
+            if !(400..<500).contains(response.status) || request != .open { session.mayHaveOpened = true }
             let outcome = upload.take(response, to: request, newKey: UUID())
             log.debug("answer", ["request": "\(request)", "status": "\(response.status)"])
             switch outcome {
@@ -66,11 +80,11 @@ package struct BlockDestination: Destination {
     /// The machine for what the ledger holds, or for a new upload whose intent is stored.
     private func begin(
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
-    ) async throws -> BlockUpload {
+    ) async throws -> (BlockUpload, isFresh: Bool) {
         if case .block(let known) = remote, known.seal == source.seal.id, known.fileSize == source.seal.size,
             let upload = BlockUpload(ledger: known)
         {
-            return upload
+            return (upload, false)
         }
         let remembered = try await ledger.blockSize(for: url.origin)
         let blockSize = min(remembered ?? source.blockSize, source.blockSize)
@@ -84,7 +98,7 @@ package struct BlockDestination: Destination {
         } else {
             try await ledger.abandon(replacement: .block(fresh))
         }
-        return upload
+        return (upload, true)
     }
 
     // MARK: - Requests
@@ -93,6 +107,8 @@ package struct BlockDestination: Destination {
     private struct Session {
         var url: ServerURL
         var token: String
+        /// Whether an opening may have arrived, answered or not.
+        var mayHaveOpened = false
     }
 
     private func send(
@@ -111,7 +127,13 @@ package struct BlockDestination: Destination {
                 let framing = http.body.count - block.bytes.count
                 http.onSent = { ledger.inFlight(max(0, $0 - framing)) }
             }
-            let response = try await exchange(http)
+            let response: HTTPResponse
+            do {
+                response = try await client.send(http)
+            } catch let error as HTTPClientError {
+                if !error.isBeforeSending { session.mayHaveOpened = true }
+                throw Self.fault(for: error, http)
+            }
             guard response.status == 307 || response.status == 308 else {
                 if (200..<300).contains(response.status), response.bytesSent < http.body.count {
                     throw Fault(
@@ -193,9 +215,12 @@ package struct BlockDestination: Destination {
         do {
             return try await client.send(request)
         } catch let error as HTTPClientError {
-            if error == .cancelled { throw CancellationError() }
-            throw TransportFault.fault(for: error, url: request.url)
+            throw Self.fault(for: error, request)
         }
+    }
+
+    private static func fault(for error: HTTPClientError, _ request: HTTPRequest) -> any Error {
+        error == .cancelled ? CancellationError() : TransportFault.fault(for: error, url: request.url)
     }
 
     // MARK: - Giving up

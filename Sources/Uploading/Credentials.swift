@@ -16,7 +16,7 @@ package struct Credentials: Sendable {
 
     package func token() throws(Fault) -> String {
         guard let tokenFile else {
-            guard let fixedToken else { return "" }
+            guard let fixedToken, !fixedToken.isEmpty else { return "" }
             guard Self.isToken(fixedToken) else {
                 throw Fault(.credentials, "INGEST_TOKEN does not hold a token: no space may stand in it")
             }

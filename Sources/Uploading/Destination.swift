@@ -39,6 +39,9 @@ package protocol UploadLedger: Sendable {
     /// The upload is about to be begun, or has moved on; `progressed` if more is acknowledged than ever before.
     func save(_ remote: RemoteState, progressed: Bool) async throws
 
+    /// What `save` stored last was only an intent: nothing of it has reached the far side.
+    func forget() async throws
+
     /// What `save` stored last is of no use: it becomes a debt, and `replacement` takes its place.
     func abandon(replacement: RemoteState?) async throws
 

@@ -224,9 +224,14 @@ package struct VideoCache: Sendable {
 
     // MARK: - Room and errors
 
-    private func checkRoom(for size: ByteCount) throws(SystemError) {
+    private func checkRoom(for size: ByteCount) throws {
         let free = try FileSystem.open(directory, .directory).freeSpace()
-        if free < size { throw SystemError("copy into", directory, code: SystemError.outOfSpaceCode) }
+        if free < size {
+            throw Fault(
+                .diskFull,
+                "the disk of the cache (\(directory.text)) has \(free.forReading) free, and the copy needs "
+                    + "\(size.forReading); make room, then: ingest run", retry: .later(after: 30))
+        }
     }
 
     /// What a failed call on the cache means for the item.

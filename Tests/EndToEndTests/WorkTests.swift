@@ -264,6 +264,58 @@ struct WorkTests {
         server.stop()
     }
 
+    @Test(
+        "an upload that was never opened owes nothing to the far side", arguments: ["refused", "no such server", "404"])
+    func neverOpened(how: String) async throws {
+        try recording()
+        let server = try await BlockServer(how == "404" ? ["404@0"] : [])
+        let url = how == "no such server" ? "http://no-such-host.invalid/upload" : "http://127.0.0.1:1/upload"
+        let outcome = try await home.run(
+            ["capture.bin", "--patience", "0", "--to", how == "404" ? server.destination : url])
+        #expect(outcome.status == (how == "404" ? 1 : 75), "\(outcome.errors)")
+        let cancelled = try await home.run(["cancel", "1"])
+        #expect(cancelled.status == 0 && !cancelled.errors.contains("far side"), "\(cancelled.errors)")
+        #expect(try await home.run(["clean"]).status == 0)
+        server.stop()
+    }
+
+    @Test("what a far side that never comes back should drop is given up after a week")
+    func oldDebts() async throws {
+        try recording(size: 4 << 20)
+        let server = try await BlockServer()
+        _ = try await home.run(
+            ["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
+        server.stop()
+        let cancelled = try await home.run(["cancel", "1"])
+        #expect(cancelled.status == 0 && cancelled.errors.contains("parts of an upload"), "\(cancelled.errors)")
+        #expect(try await home.run(["clean"]).status == 75)
+        let aged = try await Judge.tool(
+            "python3",
+            [
+                "-c",
+                "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('UPDATE debts SET created=created-8*86400'); c.commit()",
+                home.path + "/.local/state/ingest/list.sqlite",
+            ])
+        #expect(aged.status == 0, "\(aged.errors)")
+        let clean = try await home.run(["clean"])
+        #expect(clean.status == 0 && clean.errors.contains("it expires there"), "\(clean.errors)")
+        #expect(try await home.run(["clean", "--dry-run", "--json"]).output.contains("\"owed\":0"))
+    }
+
+    @Test("the list tells who looks after an item")
+    func attendance() async throws {
+        try recording()
+        let program = try home.start(["capture.bin", "--to", "http://127.0.0.1:1/upload"])
+        try await eventually("it waits for another try") { program.errors.contains("next try") }
+        let waiting = try await home.run(["list"]).output
+        #expect(waiting.firstMatch(of: /next try in|is tried again|preparing|uploading/) != nil, "\(waiting)")
+        #expect(!waiting.contains("nobody"))
+        program.send(SIGINT)
+        _ = try await program.wait(seconds: 10)
+        let list = try await home.run(["list"]).output
+        #expect(list.contains("nobody works on it; “ingest run” goes on") && !list.contains("next try"), "\(list)")
+    }
+
     @Test("a recording that grows is taken again as it then is; one that is replaced goes as it was taken")
     func changingRecordings() async throws {
         let server = try await BlockServer()

@@ -68,7 +68,7 @@ struct CommandTests {
             (["--jobs=0", "x"], "from 1 to 64"), (["receive", "--listen=x"], "ADDR:PORT"),
             (["list", "--compress"], "unknown option"),
             (["--cache=move", "x"], "copy or link"), (["receive", "--json"], "unknown option"),
-            (["probe"], "look into"), (["next", "--all"], "one item"),
+            (["probe"], "look into"),
         ])
     func usage(words: [String], mention: String) async throws {
         let result = try await run(words)
@@ -251,6 +251,69 @@ struct CommandTests {
         #expect((try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])?["streams"] != nil)
         #expect(try await run(["probe", TestPlace.fixture("text.mov").text]).status == .failed)
         #expect(try await run(["probe", "missing"]).status == .failed)
+    }
+
+    @Test("what somebody may have meant")
+    func guesses() async throws {
+        for (words, hint) in [
+            (["lsit"], "Did you mean “ingest list”?"), (["recieve"], "Did you mean “ingest receive”?"),
+            (["-c", "fast"], "--compress=fast"), (["-"], "name a file"),
+        ] {
+            let result = try await run(words)
+            #expect(result.status == .failed && result.errors.contains(hint), "\(words) \(result.errors)")
+        }
+        #expect(try await !run(["capture.mov"]).errors.contains("Did you mean"))
+        #expect(try await run(["help"]).output == run(["--help"]).output)
+        #expect(try await run(["help", "run"]).output == run(["run", "--help"]).output)
+    }
+
+    @Test("what commands on many items did, and what is to be started")
+    func sums() async throws {
+        for name in ["a", "b", "c"] { try directory.write(Array(name.utf8), to: name) }
+        _ = try await run(["-d", "a", "b", "c"])
+        #expect(try await run(["retry", "--all"]).errors.contains("there is no item to retry"))
+        #expect(try await run(["next", "--all"]).status == .done)
+        #expect(try await run(["next", "2"]).errors.contains("start “ingest run”"))
+        let paused = try await run(["pause", "3", "--json"])
+        #expect(paused.output == "{\"id\":3,\"state\":\"paused\"}\n")
+        #expect(try await run(["cancel", "1"]).status == .done)
+        let finished = try await run(["next", "1"])
+        #expect(finished.status == .failed && finished.errors.contains("it is cancelled"))
+        #expect(!finished.errors.contains("ingest run"))
+        #expect(try await !run(["list", "--all"]).output.contains("next try"))
+        #expect(try await run(["clear", "--finished"]).errors.contains("1 item is removed"))
+        #expect(try await run(["clear"]).errors.contains("2 items are removed"))
+    }
+
+    @Test(
+        "durations",
+        arguments: [("90", true), ("1h30m", true), ("0.5h", true), ("5m", true), ("m", false), ("1h-3m", false)])
+    func durations(text: String, isOne: Bool) async throws {
+        let result = try await run(["--patience", text, "--detach", "missing"])
+        #expect((result.status == .usage) == !isOne, "\(text) \(result.errors)")
+    }
+
+    @Test("results that cannot be written are told, and the status says so")
+    func fullOutput() async throws {
+        try directory.write(TestBytes.make(1000), to: "a")
+        let full = try FileSystem.open(TestPath.make("/dev/full"), .readingAndWriting)
+        let errPath = try directory.file("err")
+        let err = try FileSystem.open(errPath, .creating)
+        let output = SharedDescriptor(full)
+        let errors = SharedDescriptor(err)
+        for words in [["a"], ["list", "--all"], ["--help"]] {
+            let context = CommandContext(
+                environment: Environment(
+                    variables: ["HOME": directory.path.text], workingDirectory: directory.path,
+                    programDirectory: try TestPath.make(TestPlace.programs)),
+                output: OutputStream(output), errors: OutputStream(errors), now: { Date() })
+            let status = await IngestProgram.run(words.map { Array($0.utf8) }, context)
+            #expect(status == .failed, "\(words)")
+        }
+        #expect(String(decoding: try errPath.contents(), as: UTF8.self).contains("cannot be written: no space left"))
+        // The recording went up all the same.
+        let list = try await run(["list", "--all", "--json"])
+        #expect(list.output.contains("\"state\":\"done\""))
     }
 
     @Test("the version is told")

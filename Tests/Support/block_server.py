@@ -129,6 +129,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if kind == "cut":
             self.note(status=0, **entry)
             return self.cut()
+        if kind == "404":
+            self.note(status=404, **entry)
+            return self.send(404)
         if kind == "401" or (options.token and text.get("token") != options.token):
             self.note(status=401, **entry)
             return self.refuse(401, "token", "wrong token")

@@ -32,6 +32,10 @@ final class TestLedger: UploadLedger {
         }
     }
 
+    func forget() async throws {
+        state.withLock { $0.remote = nil }
+    }
+
     func abandon(replacement: RemoteState?) async throws {
         state.withLock {
             if let old = $0.remote { $0.abandoned.append(old) }

@@ -18,6 +18,9 @@ int linux_rename_noreplace(const char *_Nonnull from, const char *_Nonnull to);
 /// 0; -1 with EAGAIN or EACCES where another description holds it.
 int linux_lock_byte(int descriptor, int64_t offset);
 
+/// The same for a shared lock on `length` bytes, which excludes exclusive ones only. 0, or -1 with errno.
+int linux_share_bytes(int descriptor, int64_t offset, int64_t length);
+
 /// fcntl(2) F_OFD_GETLK: 1 if another description holds a lock on the byte at `offset`, 0 if none does, -1 with errno.
 int linux_byte_is_locked(int descriptor, int64_t offset);
 
