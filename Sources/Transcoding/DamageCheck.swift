@@ -40,5 +40,24 @@ enum DamageCheck {
         return nil
     }
 
+    /// What a sound recording may lack at its ends, and lacks: what stands before its first key frame, and torn pieces
+    /// behind its last good picture.
+    static func losses(in tallies: [StreamTally]) -> [Loss] {
+        var losses: [Loss] = []
+        for tally in tallies where !tally.isCopied {
+            if let packet = tally.firstPacket, let shown = tally.firstShown, shown - packet > 0.1 {
+                losses.append(
+                    Loss(
+                        what: "the first \(Decimal.fixed(shown - packet, places: 2)) s of the picture",
+                        reason: "the recording begins between two key frames"))
+            }
+            if tally.damagedAtEnd > 0 {
+                losses.append(
+                    Loss(what: "the very end of the \(tally.kind.rawValue)", reason: "its last pieces are torn"))
+            }
+        }
+        return losses
+    }
+
     private static func seconds(_ value: Double) -> String { Decimal.fixed(value, places: 1) }
 }

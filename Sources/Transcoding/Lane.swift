@@ -34,6 +34,9 @@ struct StreamTally: Sendable {
     var readErrors: Int64 = 0
     /// Whether the packets are the recording's own.
     var isCopied = false
+    /// In seconds on the output's time line: the first packet that was to be shown, and the first picture that was.
+    var firstPacket: Double?
+    var firstShown: Double?
     /// Packets given to the output.
     var written: Int64 = 0
     /// In seconds on the output's time line: when the last packet is shown or heard, and when that ends.
@@ -201,6 +204,7 @@ final class PacketReader {
         let begin = base.seconds(time)
         let first = min(firstTimes[slot] ?? begin, begin)
         firstTimes[slot] = first
+        tallies[slot].firstPacket = first
         tallies[slot].delivered = max(tallies[slot].delivered, begin + base.seconds(packet.duration) - first)
     }
 

@@ -28,6 +28,7 @@ package struct MediaWorker: Sendable {
     private func prepare(_ job: MediaJob) throws(Fault) -> MediaSummary {
         let made = try CopyMaker(job: job, emit: emit).make()
         if let fault = DamageCheck.fault(in: made.tallies) { throw fault }
+        for loss in DamageCheck.losses(in: made.tallies) { emit(.loss(loss)) }
         emit(.progress(MediaProgress(stage: .checking, fraction: 0, frames: made.summary.videoFrames)))
         try Verification(path: job.output, emit: emit).check(against: made.tallies)
         return made.summary

@@ -240,6 +240,7 @@ final class PictureEncoding {
         tally.written = written
         tally.writtenEnd = timeBase.seconds(end)
         tally.lastTime = timeBase.seconds(lastTime)
+        tally.firstShown = firstTime.map { timeBase.seconds($0) }
     }
 
     private func makeGraph(for format: VideoFormat) throws -> FilterGraph {

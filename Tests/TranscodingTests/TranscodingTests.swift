@@ -488,6 +488,24 @@ struct DamageTests {
         }
     }
 
+    @Test("a recording that begins between key frames: what cannot be shown is said")
+    func beginsBetweenKeyFrames() async throws {
+        let making = try Making()
+        let whole = try await making.record(
+            "whole.ts",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=4", "-c:v", "libx264", "-g", "25", "-bf",
+                "0", "-x264opts", "scenecut=0",
+            ])
+        let bytes = try whole.contents()
+        // Tables first, then from the middle of the first second on.
+        let begin = bytes.count / 8 / 188 * 188
+        let cut = try making.directory.write(Array(bytes.prefix(188 * 3) + bytes.dropFirst(begin)), to: "cut.ts")
+        let made = try await making.make(cut)
+        let loss = try #require(made.losses.first, "\(made.last)")
+        #expect(loss.what.wholeMatch(of: /the first 0\.\d\d s of the picture/) != nil, "\(loss.what)")
+    }
+
     @Test("speech of which libavcodec decodes only the first piece of each packet is heard whole")
     func amr() async throws {
         guard let media = TestPlace.media else { return }
