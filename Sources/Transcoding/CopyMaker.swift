@@ -30,12 +30,8 @@ struct CopyMaker {
         defer { ticker.stop() }
         do {
             try mux(lanes, metadata: metadata, ticker: ticker)
-        } catch let fault as Fault {
-            throw fault
-        } catch let error as FFmpegError {
-            throw Source.fault(error)
         } catch {
-            throw Fault(.encoderFailed, "\(error)")
+            throw Source.fault(for: error)
         }
         let tallies = lanes.flatMap { $0.shared.found }
         return Made(plan: plan, tallies: tallies, summary: summary(of: plan, tallies))

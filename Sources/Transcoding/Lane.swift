@@ -187,7 +187,7 @@ final class PacketReader {
                 count(packet, slot)
                 return (packet, slot)
             } catch {
-                if error.errorNumber == 12 { throw Source.fault(error) }
+                if error.errorNumber == 12 { throw Source.fault(for: error) }
                 for slot in tallies.indices { tallies[slot].readErrors += 1 }
                 isBeyondErrors = (tallies.first?.readErrors ?? 0) >= Self.mostReadErrors
             }

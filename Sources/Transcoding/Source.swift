@@ -59,7 +59,15 @@ enum Source {
     }
 
     /// What a failure while reading or encoding means.
-    static func fault(_ error: FFmpegError) -> Fault {
+    static func fault(for error: any Error) -> Fault {
+        switch error {
+        case let fault as Fault: fault
+        case let error as FFmpegError: fault(error)
+        default: Fault(.encoderFailed, "\(error)")
+        }
+    }
+
+    private static func fault(_ error: FFmpegError) -> Fault {
         switch error.errorNumber {
         case 28, 122:
             Fault(

@@ -1,0 +1,92 @@
+import FFmpeg
+import SystemIO
+
+/// Packets as they are.
+final class PacketCopying: TrackWriter {
+    let description: OutputFile.StreamDescription
+    private let stream: InputStream
+    private let slot: Int
+    private let state: LaneState
+    /// Sound is decoded as it passes, which costs next to nothing and finds out whether it is sound; pictures are not.
+    private let judge: Decoder?
+    private var lastDecoding: Int64?
+    private var streamEnd = StreamEnd()
+    /// What a picture without a duration gets, in the stream's time base.
+    private let usualDuration: Int64
+    private var firstTime: Int64?
+    private var hasShown = false
+    private var hasKey = false
+    private var written: Int64 = 0
+    private var end: Int64 = 0
+    private var lastTime: Int64 = 0
+
+    init(_ stream: InputStream, slot: Int, state: LaneState) throws {
+        self.stream = stream
+        self.slot = slot
+        self.state = state
+        usualDuration = stream.kind == .video ? PictureClock(stream, most: nil).usualDuration : 0
+        judge = stream.kind == .audio && stream.hasDecoder ? try Decoder(stream, threads: 1) : nil
+        description = OutputFile.StreamDescription(
+            parameters: stream.parameters, timeBase: stream.timeBase,
+            metadata: Tags.kept(fromStream: stream.metadata), isDefault: stream.isDefault,
+            displayMatrix: stream.displayMatrix, sampleAspectRatio: stream.sampleAspectRatio,
+            averageFrameRate: stream.averageFrameRate, isCopy: true)
+    }
+
+    func take(_ packet: Packet, _ reader: PacketReader) throws -> Bool {
+        try judge(packet, reader)
+        // What an edit list hides is needed in front, where decoding begins, and is cut off behind the end.
+        if packet.isDiscarded, hasShown { return true }
+        // Before the recording's beginning and before anything that could be decoded.
+        if stream.kind == .video, !hasKey, !packet.isKey, (packet.presentation ?? 0) < 0 { return true }
+        if packet.isKey { hasKey = true }
+        if !packet.isDiscarded { hasShown = true }
+        var decoding = packet.decoding ?? packet.presentation ?? (lastDecoding ?? 0) + 1
+        // The container wants decoding times that only rise.
+        if let lastDecoding, decoding <= lastDecoding { decoding = lastDecoding + 1 }
+        lastDecoding = decoding
+        packet.decoding = decoding
+        if let time = packet.presentation {
+            packet.presentation = max(time, decoding)
+        } else {
+            packet.presentation = decoding
+        }
+        let time = packet.presentation ?? decoding
+        end = max(end, time + (packet.duration > 0 ? packet.duration : usualDuration))
+        if !packet.isDiscarded { firstTime = min(firstTime ?? time, time) }
+        lastTime = max(lastTime, time)
+        written += 1
+        return handOver(streamEnd.exchange(packet))
+    }
+
+    private func handOver(_ packet: Packet?) -> Bool {
+        guard let packet else { return true }
+        return state.packets.push(.packet(LanePacket(packet: packet, stream: slot, timeBase: stream.timeBase)))
+    }
+
+    private func judge(_ packet: Packet?, _ reader: PacketReader) throws {
+        guard let judge else {
+            if let packet { reader.update(slot) { $0.noteFrame(isDamaged: packet.isDamaged) } }
+            return
+        }
+        if packet?.isDamaged == true { reader.update(slot) { $0.noteDamage() } }
+        try SoundDecoding.decode(packet, with: judge, slot: slot, reader) { _ in true }
+    }
+
+    func finish(_ reader: PacketReader) throws -> Bool {
+        try judge(nil, reader)
+        if stream.kind == .video, let firstTime, let declared = reader.tallies[slot].declared {
+            let declaredEnd =
+                firstTime + stream.timeBase.rescale(Int64(declared * 1_000_000), from: Source.microseconds)
+            end = max(lastTime + 1, min(end, declaredEnd))
+        }
+        return handOver(streamEnd.last(endingAt: end))
+    }
+
+    func report(into tally: inout StreamTally) {
+        tally.isCopied = true
+        tally.written = written
+        tally.lastTime = stream.timeBase.seconds(lastTime)
+        tally.writtenEnd = stream.timeBase.seconds(end)
+    }
+}

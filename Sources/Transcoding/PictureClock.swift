@@ -1,0 +1,34 @@
+import FFmpeg
+
+/// Gives pictures times that an encoder takes: strictly increasing, none guessed where the recording says one.
+final class PictureClock {
+    /// What a picture without a duration gets, in the stream's time base.
+    let usualDuration: Int64
+    private let shortestStep: Int64
+    private var last: Int64?
+    private var lastEnd: Int64 = 0
+    /// When the next picture is due, if there is a limit.
+    private var due: Int64?
+
+    /// `most` is the most frames a second to keep; `nil` keeps all.
+    init(_ stream: InputStream, most: Double?) {
+        let rate = CopyPlan.frameRate(of: stream)
+        usualDuration = max(1, stream.timeBase.rescale(1, from: Rational(rate.denominator, rate.numerator)))
+        shortestStep = most.map { Int64((1 / ($0 * stream.timeBase.seconds(1))).rounded()) } ?? 0
+    }
+
+    /// The time of a picture, or `nil` if it is one too many.
+    func place(_ timestamp: Int64?, duration: Int64) -> Int64? {
+        var time = timestamp ?? lastEnd
+        if let last, time <= last { time = last + 1 }
+        last = time
+        lastEnd = time + duration
+        if shortestStep > 0 {
+            let due = due ?? time
+            if time < due - shortestStep / 16 { return nil }
+            // From one due time to the next, not from picture to picture: else 24 of 30 would become 15.
+            self.due = max(due + shortestStep, time)
+        }
+        return time
+    }
+}

@@ -1,0 +1,153 @@
+import FFmpeg
+import IngestModel
+import SystemIO
+
+/// Filters and encodes pictures; makes its encoder when the first one has come through the filters.
+final class PictureEncoding {
+    private let settings: VideoLane.Settings
+    private let stream: InputStream
+    private let state: LaneState
+    private var graph: (format: VideoFormat, graph: FilterGraph)?
+    private var geometry: PictureGeometry?
+    private var encoder: Encoder?
+    /// Whether an interlaced picture has come; many containers do not tell beforehand. Progressive ones pass unchanged.
+    private var deinterlaces: Bool
+    /// Durations of pictures inside the encoder, by their times.
+    private var durations: [Int64: Int64] = [:]
+    private var written: Int64 = 0
+    private var end: Int64 = 0
+    private var firstTime: Int64?
+    private var lastTime: Int64 = 0
+    private var streamEnd = StreamEnd()
+
+    init(_ settings: VideoLane.Settings, state: LaneState) {
+        self.settings = settings
+        stream = settings.stream
+        self.state = state
+        deinterlaces = settings.stream.isInterlaced
+    }
+
+    private var timeBase: Rational {
+        stream.timeBase.isPositive ? stream.timeBase : Rational(1, 90_000)
+    }
+
+    /// `false` if nobody wants more.
+    func take(_ frame: Frame, time: Int64, duration: Int64) throws -> Bool {
+        durations[time] = duration
+        firstTime = firstTime ?? time
+        let format = frame.videoFormat
+        let beginsInterlacing = frame.isInterlaced && !deinterlaces
+        if beginsInterlacing { deinterlaces = true }
+        if let old = graph, old.format != format || beginsInterlacing {
+            // The picture changed in the middle: what is inside goes out, and a new chain makes the same size of it.
+            try old.graph.send(nil)
+            guard try drain(old.graph) else { return false }
+            graph = nil
+        }
+        let graph = try graph?.graph ?? makeGraph(for: format)
+        try graph.send(frame)
+        return try drain(graph)
+    }
+
+    /// Takes out what is left. `declared` are the seconds that the container declares for the picture: a last picture whose
+    /// duration had to be guessed does not go beyond them. `false` if nobody wants more.
+    func finish(declared: Double?) throws -> Bool {
+        if let graph {
+            try graph.graph.send(nil)
+            guard try drain(graph.graph) else { return false }
+        }
+        guard let encoder else { return true }
+        guard try encode(nil, with: encoder) else { return false }
+        if let declared, let firstTime {
+            let declaredEnd = firstTime + timeBase.rescale(Int64(declared * 1_000_000), from: Source.microseconds)
+            end = max(lastTime + 1, min(end, declaredEnd))
+        }
+        return handOver(streamEnd.last(endingAt: end))
+    }
+
+    func report(into tally: inout StreamTally) {
+        tally.written = written
+        tally.writtenEnd = timeBase.seconds(end)
+        tally.lastTime = timeBase.seconds(lastTime)
+        tally.firstShown = firstTime.map { timeBase.seconds($0) }
+    }
+
+    private func makeGraph(for format: VideoFormat) throws -> FilterGraph {
+        let geometry =
+            geometry
+            ?? PictureGeometry(
+                width: format.width, height: format.height, longestShortSide: settings.longestShortSide)
+        self.geometry = geometry
+        guard let pixelFormat = PixelFormat(name: settings.choice.pixelFormat) else {
+            throw Fault(.encoderFailed, "the pixel format \(settings.choice.pixelFormat) is unknown")
+        }
+        let made = try FilterGraph(
+            video: format, timeBase: timeBase, frameRate: CopyPlan.frameRate(of: stream),
+            filters: geometry.filters(for: format, pixelFormat: pixelFormat, deinterlaces: deinterlaces))
+        graph = (format, made)
+        return made
+    }
+
+    private func drain(_ graph: FilterGraph) throws -> Bool {
+        while case .output(let filtered) = try graph.receive() {
+            guard let time = filtered.presentation else { continue }
+            let frame = geometry?.isPadded == true ? try filtered.paddedToEven() : filtered
+            frame.presentation = timeBase.rescale(time, from: graph.timeBase)
+            let encoder = try encoder ?? open(for: frame)
+            guard try encode(frame, with: encoder) else { return false }
+        }
+        return true
+    }
+
+    private func open(for frame: Frame) throws -> Encoder {
+        let rate = CopyPlan.frameRate(of: stream)
+        let choice = settings.choice
+        let format = frame.videoFormat.with(colour: colour(of: frame))
+        let opened = try Encoder(
+            video: Encoder.VideoSettings(
+                codec: choice.encoder, format: format, timeBase: timeBase, frameRate: rate,
+                keyFrameDistance: max(1, Int((rate.value * choice.keyFrameSeconds).rounded())),
+                mostBFrames: choice.codec == .h264 ? 3 : nil, threads: settings.threads,
+                options: choice.options(threads: settings.threads), tag: choice.tag))
+        encoder = opened
+        state.describe(
+            .success([
+                OutputFile.StreamDescription(
+                    parameters: try opened.parameters(), timeBase: timeBase,
+                    metadata: Tags.kept(fromStream: stream.metadata), isDefault: true,
+                    displayMatrix: stream.displayMatrix, sampleAspectRatio: frame.videoFormat.sampleAspectRatio,
+                    averageFrameRate: rate, isCopy: false)
+            ]))
+        return opened
+    }
+
+    /// What the pictures say of their colours, else what the container says; filters' own ideas do not count, but for
+    /// pictures that were RGB.
+    private func colour(of filtered: Frame) -> Colour {
+        guard let source = graph?.format else { return filtered.videoFormat.colour }
+        if source.pixelFormat.isRGB { return filtered.videoFormat.colour }
+        return source.colour.completed(by: stream.colour)
+    }
+
+    private func encode(_ frame: Frame?, with encoder: Encoder) throws -> Bool {
+        var isSent = false
+        while !isSent {
+            isSent = try encoder.send(frame)
+            while case .output(let packet) = try encoder.receive() {
+                if let time = packet.presentation {
+                    packet.duration = durations.removeValue(forKey: time) ?? packet.duration
+                    end = max(end, time + packet.duration)
+                    lastTime = max(lastTime, time)
+                }
+                written += 1
+                guard handOver(streamEnd.exchange(packet)) else { return false }
+            }
+        }
+        return true
+    }
+
+    private func handOver(_ packet: Packet?) -> Bool {
+        guard let packet else { return true }
+        return state.packets.push(.packet(LanePacket(packet: packet, stream: 0, timeBase: timeBase)))
+    }
+}
