@@ -118,6 +118,7 @@ package struct Recording: ~Copyable, Sendable {
     /// kernel cannot tell, anybody who has written just now.
     ///
     /// - Parameter now: seconds since 1970.
+    /// - Throws: a fault `recordingChanged` that may pass.
     package func checkFinished(at now: Int64) throws(Fault) {
         let age = now - opened.modified.seconds
         let limit: Int64 =
@@ -140,6 +141,7 @@ package struct Recording: ~Copyable, Sendable {
     ///   - path: where the recording was.
     ///   - taken: the identity that the copy was taken from.
     ///   - isLink: whether the copy is a hard link to the recording.
+    /// - Returns: what to do with the copy.
     package static func check(
         _ path: FilePath, against taken: RecordingIdentity, isLink: Bool
     ) -> RecordingCheck {
