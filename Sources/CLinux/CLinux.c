@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/ioprio.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -86,6 +89,47 @@ int64_t linux_file_system_type(int descriptor) {
     struct statfs status;
     if (fstatfs(descriptor, &status) != 0) return -1;
     return (int64_t)status.f_type;
+}
+
+int linux_open_network_watch(void) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (descriptor < 0) return -1;
+    struct sockaddr_nl address;
+    memset(&address, 0, sizeof address);
+    address.nl_family = AF_NETLINK;
+    address.nl_groups =
+        RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
+    if (bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
+    int saved = errno;
+    close(descriptor);
+    errno = saved;
+    return -1;
+}
+
+int linux_network_came_up(int descriptor) {
+    int came_up = 0;
+    for (;;) {
+        union {
+            struct nlmsghdr header;
+            char bytes[16384];
+        } buffer;
+        ssize_t length = recv(descriptor, buffer.bytes, sizeof buffer.bytes, MSG_DONTWAIT);
+        if (length < 0 && errno == EINTR) continue;
+        // Messages were lost: one of them may have said it.
+        if (length < 0 && errno == ENOBUFS) {
+            came_up = 1;
+            continue;
+        }
+        if (length <= 0) return came_up;
+        for (struct nlmsghdr *message = &buffer.header; NLMSG_OK(message, length);
+             message = NLMSG_NEXT(message, length)) {
+            if (message->nlmsg_type == RTM_NEWADDR || message->nlmsg_type == RTM_NEWROUTE) came_up = 1;
+            if (message->nlmsg_type == RTM_NEWLINK) {
+                const struct ifinfomsg *link = NLMSG_DATA(message);
+                if (link->ifi_flags & IFF_RUNNING && link->ifi_flags & IFF_UP) came_up = 1;
+            }
+        }
+    }
 }
 
 int linux_set_idle_io_priority(void) {

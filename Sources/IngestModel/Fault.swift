@@ -35,6 +35,11 @@ package struct Fault: Error, Hashable, Codable, Sendable {
 
     package var isTemporary: Bool { retry != .never }
 
+    /// Whether another network could make the difference.
+    package var isAboutReaching: Bool {
+        isTemporary && demandedDelay == nil && (code == .unreachable || code == .certificate)
+    }
+
     /// What the far side demanded to wait, in seconds.
     package var demandedDelay: Double? {
         if case .later(let after) = retry { after } else { nil }

@@ -49,6 +49,8 @@ package enum ItemLife {
         case recordingChanged
         /// Something went wrong; `retryAt` where it is worth another try.
         case failed(Fault, retryAt: Date?)
+        /// A network has appeared: what could not be reached is tried again at once.
+        case networkCameBack
         /// The process stops working on the item; everything is kept.
         case interrupted
         case wished(Wish)
@@ -182,6 +184,9 @@ package struct Transition: Sendable {
             item.retryAt = retryAt
             if item.seal == nil { item.cleanup = .pending }
             item.state = retryAt == nil ? .failed : item.resumptionState
+        case .networkCameBack:
+            if item.fault?.isAboutReaching == true { item.retryAt = nil }
+            isDurable = false
         case .interrupted:
             if item.state.isRunnable { item.state = item.resumptionState }
             if item.seal == nil, item.state == .queued { item.cleanup = .pending }

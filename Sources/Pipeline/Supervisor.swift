@@ -162,6 +162,7 @@ package actor Supervisor {
     private func watch() async {
         let collector = DebtCollector(context: context)
         let debts = Task { await collector.payWhileRunning() }
+        let network = NetworkWatch()
         var version: Int64 = -1
         var polls = 0
         while !Task.isCancelled {
@@ -172,7 +173,10 @@ package actor Supervisor {
                     try await handOnWishes()
                     ring()
                 }
-                if polls % 6 == 0 { try await noteProgress() }
+                if polls % 6 == 0 {
+                    try await noteProgress()
+                    if network?.cameUp() == true { try await hurry() }
+                }
                 if polls % 2 == 0 { try await follow() }
                 let nextTry = try await context.list.outlook(among: ids, leaving: left).nextTry
                 // A lock that comes free rings no bell: look about three times a second.
@@ -210,6 +214,19 @@ package actor Supervisor {
     private func handOnWishes() async throws {
         let wishes = try await context.list.wishes(among: Set(claims.keys))
         for id in wishes.keys { claims[id]?.task.cancel() }
+    }
+
+    /// A network has appeared: what could not be reached is due at once.
+    private func hurry() async throws {
+        for item in try await context.list.waiting(at: context.now(), among: ids)
+        where item.fault?.isAboutReaching == true {
+            guard let lock = try ItemLock.take(item.id, in: context.list) else { continue }
+            defer { withExtendedLifetime(lock) {} }
+            if let current = try await context.list.item(item.id) {
+                _ = try await context.commit(.networkCameBack, to: current)
+            }
+        }
+        ring()
     }
 
     /// Writes down how far the items are, for those who watch from other processes.

@@ -271,6 +271,18 @@ package actor UploadList {
         }
     }
 
+    /// The items, up to 1000, that wait for another try, those of `ids` only where some are named.
+    package func waiting(at now: Date, among ids: Set<ItemID>? = nil) throws -> [Item] {
+        try guarded {
+            try connection.rows(
+                """
+                SELECT \(ItemRow.columns) FROM items
+                WHERE \(Schema.isOpen) \(Self.condition(ids, [])) AND retry_at > ? ORDER BY priority, id LIMIT 1000
+                """,
+                [.real(now.timeIntervalSince1970)], ItemRow.item)
+        }
+    }
+
     /// Whether anything is left to do, now or later, and when the next of those that wait for another try is due.
     package func outlook(
         among ids: Set<ItemID>? = nil, leaving: Set<ItemID> = []

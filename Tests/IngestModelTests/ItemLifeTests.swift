@@ -200,6 +200,21 @@ struct ItemLifeTests {
         #expect(moved.attempts == 0 && moved.fault == nil)
     }
 
+    @Test("a network that comes back ends the waiting for what could not be reached, not what a server demanded")
+    func networkCameBack() throws {
+        let later = Self.now.addingTimeInterval(30)
+        for (fault, step) in [
+            (Fault(.unreachable, "away", retry: .later(after: nil)), ItemLife.Step.upload),
+            (Fault(.certificate, "portal", retry: .later(after: nil)), .upload),
+            (Fault(.busy, "503", retry: .later(after: 30)), .wait(until: later)),
+            (Fault(.diskFull, "full", retry: .later(after: 30)), .wait(until: later)),
+        ] {
+            let waiting = try Self.after([.failed(fault, retryAt: later)], Self.uploading())
+            let back = try Self.after([.networkCameBack], waiting)
+            #expect(Self.step(back) == step && back.attempts == 1)
+        }
+    }
+
     @Test("a fault that stays fails the item and keeps the copy; without a copy what is unfinished goes")
     func lastingFaults() throws {
         let failed = try Self.after([.failed(Fault(.refused, "no"), retryAt: nil)], Self.uploading())

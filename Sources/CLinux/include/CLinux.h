@@ -32,6 +32,12 @@ int linux_has_writer(int descriptor);
 /// The file system's magic number (statfs(2)) of an open file, or -1 with errno.
 int64_t linux_file_system_type(int descriptor);
 
+/// A netlink(7) socket, not blocking, that hears of links, addresses and routes (rtnetlink(7)); -1 with errno.
+int linux_open_network_watch(void);
+
+/// Reads what such a socket has heard: 1 if a link came up or an address or a route appeared, else 0.
+int linux_network_came_up(int descriptor);
+
 /// Sets the calling process's I/O priority to idle (ioprio_set(2)).
 int linux_set_idle_io_priority(void);
 
