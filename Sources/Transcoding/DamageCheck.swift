@@ -44,17 +44,20 @@ enum DamageCheck {
     /// behind its last good picture.
     static func losses(in tallies: [StreamTally]) -> [Loss] {
         var losses: [Loss] = []
-        for tally in tallies where !tally.isCopied {
-            if let packet = tally.firstPacket, let shown = tally.firstShown, shown - packet > 0.1 {
+        for tally in tallies where tally.kind == .video {
+            if let packet = tally.firstPacket, let shown = tally.firstShown,
+                shown - packet > (tally.isCopied ? 0.001 : 0.1)
+            {
                 losses.append(
                     Loss(
                         what: "the first \(Decimal.fixed(shown - packet, places: 2)) s of the picture",
-                        reason: "the recording begins between two key frames"))
+                        reason: tally.isCopied
+                            ? "it stands before the first key frame, with which the copy begins"
+                            : "the recording begins between two key frames"))
             }
-            if tally.damagedAtEnd > 0 {
-                losses.append(
-                    Loss(what: "the very end of the \(tally.kind.rawValue)", reason: "its last pieces are torn"))
-            }
+        }
+        for tally in tallies where !tally.isCopied && tally.damagedAtEnd > 0 {
+            losses.append(Loss(what: "the very end of the \(tally.kind.rawValue)", reason: "its last pieces are torn"))
         }
         return losses
     }

@@ -14,6 +14,8 @@ final class PacketCopying: TrackWriter {
     /// What a picture without a duration gets, in the stream's time base.
     private let usualDuration: Int64
     private var firstTime: Int64?
+    /// When the first packet in decoding order is shown; what is shown before it libavformat's edit list hides.
+    private var beginning: Int64?
     private var hasShown = false
     private var hasKey = false
     private var written: Int64 = 0
@@ -53,7 +55,10 @@ final class PacketCopying: TrackWriter {
         }
         let time = packet.presentation ?? decoding
         end = max(end, time + (packet.duration > 0 ? packet.duration : usualDuration))
-        if !packet.isDiscarded { firstTime = min(firstTime ?? time, time) }
+        if !packet.isDiscarded {
+            firstTime = min(firstTime ?? time, time)
+            beginning = beginning ?? time
+        }
         lastTime = max(lastTime, time)
         written += 1
         return handOver(streamEnd.exchange(packet))
@@ -76,15 +81,15 @@ final class PacketCopying: TrackWriter {
     func finish(_ reader: PacketReader) throws -> Bool {
         try judge(nil, reader)
         if stream.kind == .video, let firstTime, let declared = reader.tallies[slot].declared {
-            let declaredEnd =
-                firstTime + stream.timeBase.rescale(Int64(declared * 1_000_000), from: Source.microseconds)
-            end = max(lastTime + 1, min(end, declaredEnd))
+            end = StreamEnd.clamp(
+                end, last: lastTime, first: firstTime, declared: declared, timeBase: stream.timeBase)
         }
         return handOver(streamEnd.last(endingAt: end))
     }
 
     func report(into tally: inout StreamTally) {
         tally.isCopied = true
+        tally.firstShown = beginning.map { stream.timeBase.seconds($0) }
         tally.written = written
         tally.lastTime = stream.timeBase.seconds(lastTime)
         tally.writtenEnd = stream.timeBase.seconds(end)

@@ -59,8 +59,7 @@ final class PictureEncoding {
         guard let encoder else { return true }
         guard try encode(nil, with: encoder) else { return false }
         if let declared, let firstTime {
-            let declaredEnd = firstTime + timeBase.rescale(Int64(declared * 1_000_000), from: Source.microseconds)
-            end = max(lastTime + 1, min(end, declaredEnd))
+            end = StreamEnd.clamp(end, last: lastTime, first: firstTime, declared: declared, timeBase: timeBase)
         }
         return handOver(streamEnd.last(endingAt: end))
     }

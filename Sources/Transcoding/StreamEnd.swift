@@ -10,6 +10,22 @@ struct StreamEnd {
     private var firstDecoding: Int64?
     private var firstTime: Int64?
 
+    /// When the last picture ends: its duration may be a guess, so not beyond what the container declares; but it is seen,
+    /// for some declare no more than its beginning.
+    ///
+    /// - Parameters:
+    ///   - end: what the durations say.
+    ///   - last: when the last picture is shown.
+    ///   - first: when the first one is.
+    ///   - declared: seconds that the container declares for the stream.
+    ///   - timeBase: of the times.
+    /// - Returns: the end.
+    static func clamp(_ end: Int64, last: Int64, first: Int64, declared: Double, timeBase: Rational) -> Int64 {
+        let declaredEnd = first + timeBase.rescale(Int64(declared * 1_000_000), from: Source.microseconds)
+        let shortest = max(1, timeBase.rescale(20, from: Rational(1, 1000)))
+        return max(last + min(shortest, max(1, end - last)), min(end, declaredEnd))
+    }
+
     /// Takes a packet, and gives back the one before it.
     mutating func exchange(_ packet: Packet) -> Packet? {
         firstDecoding = firstDecoding ?? packet.decoding

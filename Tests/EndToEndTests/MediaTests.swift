@@ -25,7 +25,7 @@ struct MediaTests {
     private static let refused: [(begins: String, word: String)] = [
         ("empty-edit", "damaged"), ("exiv2-poc", "not a recording"), ("m4a-two-cover", "damaged"),
         ("matroska-validation", "cut off"),
-        ("no-moov", "moov"), ("sony-a7-xavc", "decoded"), ("wrong-ext-mpegts", "damaged"),
+        ("no-moov", "moov"), ("sony-a7-xavc", "decoded"), ("wrong-ext-mpegts", "can be read"),
     ]
 
     private func path(_ name: String) throws -> FilePath { try TestPath.make((TestPlace.media ?? "") + "/" + name) }
@@ -36,6 +36,45 @@ struct MediaTests {
         #expect(outcome.status == 0, "\(outcome.errors)")
         let received = try #require(home.received.first)
         #expect(try TestPath.make(home.receivedPath + "/" + received).contents() == path(name).contents())
+        #expect(home.cached == [])
+    }
+
+    /// Recordings that `--remux` must refuse: what mp4 cannot hold as it is, and what is cut, damaged or no recording.
+    private static let unremuxable: [(begins: String, word: String)] = [
+        ("cineform", "cfhd"), ("digital-camera", "pcm_s16le"), ("dv-720", "dvvideo"), ("phone-2004", "h263"),
+        ("prores", "prores"), ("sony-a7-xavc", "pcm_s16be"), ("sony-imx", "pcm_s16le"), ("empty-edit", "damaged"),
+        ("exiv2-poc", "not a recording"), ("m4a-two-cover", "damaged"), ("matroska-validation", "cut off"),
+        ("no-moov", "moov"), ("wrong-ext-mpegts", "can be read"),
+    ]
+
+    @Test(
+        "in another container: every packet of the main picture and of the sound, or refused for a reason",
+        arguments: files)
+    func remuxed(name: String) async throws {
+        let outcome = try await home.run(["--remux", "--", path(name).text], seconds: 120)
+        if let expected = Self.unremuxable.first(where: { name.hasPrefix($0.begins) }) {
+            #expect(outcome.status == 1 && outcome.errors.contains(expected.word), "\(outcome.errors)")
+            #expect(home.cached == [] && home.received == [])
+            return
+        }
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let received = try TestPath.make(home.receivedPath + "/" + #require(home.received.first))
+        let before = try await Judge.probe(path(name))
+        let after = try await Judge.probe(received)
+        let main = before.video.max { $0.frames < $1.frames }
+        #expect(after.video.count == (main == nil ? 0 : 1) && after.audio.count == before.audio.count)
+        if let main, let made = after.video.first {
+            #expect(made.codecName == main.codecName && made.rotation == main.rotation)
+            // A recording that begins or ends between two key frames.
+            let isCut = outcome.errors.contains("before the first key frame") || name.hasSuffix(".ts")
+            #expect(
+                made.frames == main.frames || isCut && made.frames >= main.frames - 3,
+                "\(made.frames) of \(main.frames)")
+        }
+        for (old, new) in zip(before.audio, after.audio) {
+            // In mp4 the layers of MPEG audio have one name.
+            #expect(old.codecName == new.codecName || old.codecName == "mp2" && new.codecName == "mp3")
+        }
         #expect(home.cached == [])
     }
 
