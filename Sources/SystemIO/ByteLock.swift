@@ -31,14 +31,12 @@ package struct ByteLock: ~Copyable, Sendable {
         return ByteLock(file: file)
     }
 
-    /// Whether somebody holds it now.
-    package static func isHeld(_ offset: Int64, in path: FilePath) throws(SystemError) -> Bool {
-        guard try FileSystem.statusIfExists(of: path) != nil else { return false }
-        let file = try FileSystem.open(path, .readingAndWriting)
-        switch linux_byte_is_locked(file.number, offset) {
+    /// Whether somebody holds it now. `file` is the lock file, opened for reading and writing.
+    package static func isHeld(_ offset: Int64, in file: SharedDescriptor) throws(SystemError) -> Bool {
+        switch linux_byte_is_locked(file.descriptor.number, offset) {
         case 0: return false
         case 1: return true
-        default: throw .last("look at the lock", path)
+        default: throw .last("look at the lock", file.descriptor.path)
         }
     }
 }

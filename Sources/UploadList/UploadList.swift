@@ -12,6 +12,8 @@ package actor UploadList {
     /// What a person should know about opening it, such as where a damaged list went.
     package nonisolated let notice: String?
     private let lockPath: FilePath
+    /// The lock file, to look at; never locked by this descriptor.
+    private let lockFile: SharedDescriptor
     private let connection: Connection
     private let executor: QueueExecutor
 
@@ -39,6 +41,7 @@ package actor UploadList {
             opening = try ByteLock.take(Self.openingByte, in: lockPath)
         }
         guard opening != nil else { throw ListError.locked(path) }
+        lockFile = SharedDescriptor(try FileSystem.open(lockPath, .readingAndWriting))
         do {
             connection = try Self.open(path)
             notice = nil
@@ -103,11 +106,11 @@ package actor UploadList {
     }
 
     package nonisolated func isAttended(_ id: ItemID) throws(SystemError) -> Bool {
-        try ByteLock.isHeld(Self.attendedByte + id.value, in: lockPath)
+        try ByteLock.isHeld(Self.attendedByte + id.value, in: lockFile)
     }
 
     package nonisolated func isLocked(_ id: ItemID) throws(SystemError) -> Bool {
-        try ByteLock.isHeld(id.value, in: lockPath)
+        try ByteLock.isHeld(id.value, in: lockFile)
     }
 
     // MARK: - Adding and finding

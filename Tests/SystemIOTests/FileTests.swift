@@ -146,11 +146,24 @@ struct ProcessTests {
             let lock = try ByteLock.take(7, in: path)
             #expect(try !isFree(7))
             #expect(try isFree(8))
-            #expect(try ByteLock.isHeld(7, in: path))
-            #expect(try !ByteLock.isHeld(9, in: path))
+            let file = SharedDescriptor(try FileSystem.open(path, .readingAndWriting))
+            #expect(try ByteLock.isHeld(7, in: file))
+            #expect(try !ByteLock.isHeld(9, in: file))
             _ = consume lock
         }
-        #expect(try !ByteLock.isHeld(7, in: path))
+        let file = SharedDescriptor(try FileSystem.open(path, .readingAndWriting))
+        #expect(try !ByteLock.isHeld(7, in: file))
+        do {
+            // Shared ones stand side by side, and show.
+            let one = try ByteLock.share([20..<30], in: path)
+            let two = try ByteLock.share([20..<21, 40..<41], in: path)
+            #expect(try ByteLock.isHeld(20, in: file) && ByteLock.isHeld(29, in: file) && ByteLock.isHeld(40, in: file))
+            #expect(try !ByteLock.isHeld(30, in: file) && !ByteLock.isHeld(19, in: file))
+            _ = consume one
+            #expect(try ByteLock.isHeld(20, in: file) && !ByteLock.isHeld(29, in: file))
+            _ = consume two
+        }
+        #expect(try !ByteLock.isHeld(20, in: file) && !ByteLock.isHeld(40, in: file))
         #expect(try isFree(7))
     }
 
