@@ -247,8 +247,10 @@ final class Transfer {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE,
             CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS:
             .certificate(text)
-        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL, CURLE_OUT_OF_MEMORY: .badRequest(text)
-        case CURLE_WEIRD_SERVER_REPLY: .badAnswer(text)
+        case CURLE_URL_MALFORMAT: .badRequest(text)
+        case CURLE_UNSUPPORTED_PROTOCOL where !request.url.hasPrefix("http"): .badRequest(text)
+        // Also what libcurl says of an answer that is no HTTP, and of a head that has no end.
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_OUT_OF_MEMORY: .badAnswer(text)
         default: .interrupted(text)
         }
     }

@@ -12,6 +12,8 @@ package final class HTTPServer: Sendable {
         /// Seconds without a byte after which a connection is closed.
         package var idleSeconds: UInt32 = 60
         package var patience = Patience()
+        /// The longest body of a request, however it is framed.
+        package var longestBody = Int64.max
 
         package init() {}
     }
@@ -26,7 +28,8 @@ package final class HTTPServer: Sendable {
         listen address: ListenAddress, limits: Limits = Limits(), handler: any RequestHandler
     ) throws(ListenError) {
         var storage = try Self.socketAddress(of: address)
-        context = ServerContext(handler: handler, watch: ConnectionWatch(patience: limits.patience))
+        context = ServerContext(
+            handler: handler, watch: ConnectionWatch(patience: limits.patience), longestBody: limits.longestBody)
         let settings = ingest_mhd_settings(
             idle_seconds: limits.idleSeconds, most_connections: limits.connections, connection_memory: 128 << 10,
             thread_stack: 1 << 20)
@@ -97,10 +100,12 @@ private final class DaemonHandle: Sendable {
 private final class ServerContext: Sendable {
     let handler: any RequestHandler
     let watch: ConnectionWatch
+    let longestBody: Int64
 
-    init(handler: any RequestHandler, watch: ConnectionWatch) {
+    init(handler: any RequestHandler, watch: ConnectionWatch, longestBody: Int64) {
         self.handler = handler
         self.watch = watch
+        self.longestBody = longestBody
     }
 
     static func of(_ pointer: UnsafeMutableRawPointer?) -> ServerContext {
@@ -113,12 +118,13 @@ private final class ServerContext: Sendable {
 private final class ActiveRequest {
     let action: RequestAction
     let connection: Int
-    /// Bytes of a body that is thrown away, as far as that is worth it.
-    var discarded = 0
+    /// Bytes of the body that have come.
+    var received: Int64 = 0
     /// The answer was given while the body was still coming.
     var isAnsweredEarly = false
 
-    static let mostDiscarded = 4 << 20
+    /// How much of a body that nobody wants is read all the same.
+    static let mostDiscarded: Int64 = 4 << 20
 
     init(action: RequestAction, connection: Int) {
         self.action = action
@@ -141,6 +147,9 @@ private func handleRequest(
     if size.pointee > 0 {
         let count = size.pointee
         server.watch.received(count, on: request.connection)
+        request.received += Int64(count)
+        // Closes the connection.
+        if request.received > server.longestBody { return .NO }
         switch request.action {
         case .receive(let sink):
             // Valid until this call returns, as the span is.
@@ -148,8 +157,7 @@ private func handleRequest(
                 sink.receive(Span(_unsafeStart: bytes, count: count))
             }
         case .respond:
-            request.discarded += count
-            if request.discarded > ActiveRequest.mostDiscarded { return .NO }
+            if request.received > ActiveRequest.mostDiscarded { return .NO }
         }
         size.pointee = 0
         return .YES
@@ -167,16 +175,18 @@ private func begin(
 ) -> MHD_Result {
     let id = Int(bitPattern: ingest_mhd_socket_context(connection))
     server.watch.headCame(id)
-    let headers = values(of: connection, .HEADER_KIND).reduce(into: [String: String]()) {
-        $0[$1.name.lowercased()] = $1.value
-    }
+    let lines = values(of: connection, .HEADER_KIND)
+    let headers = lines.reduce(into: [String: String]()) { $0[$1.name.lowercased()] = $1.value }
     let query = values(of: connection, .GET_ARGUMENT_KIND).reduce(into: [String: String]()) {
         $0[$1.name] = $1.value
     }
     let length = headers["content-length"].flatMap { Int64($0) }
     let head = RequestHead(
         method: method, path: url, query: query, headers: headers, contentLength: length, connection: id)
-    let action = server.handler.begin(head)
+    let action =
+        isAmbiguous(lines.map { $0.name.lowercased() })
+        ? RequestAction.respond(ServerResponse(status: 400, headers: [("Connection", "close")]))
+        : server.handler.begin(head)
     let request = ActiveRequest(action: action, connection: id)
     state.pointee = Unmanaged.passRetained(request).toOpaque()
     // A body that is too long to be thrown away: answer at once, libmicrohttpd then closes the connection.
@@ -186,6 +196,13 @@ private func begin(
         return queue(response, on: connection)
     }
     return .YES
+}
+
+/// Whether it could be read in two ways where a body ends (RFC 9112, section 6.3): a proxy in front may have taken the
+/// other.
+private func isAmbiguous(_ names: [String]) -> Bool {
+    let lengths = names.count { $0 == "content-length" }
+    return lengths > 1 || lengths == 1 && names.contains("transfer-encoding")
 }
 
 /// Closing a socket with unread bytes resets the connection, which may overtake the answer that has just been sent. So

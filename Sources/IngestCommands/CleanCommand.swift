@@ -30,6 +30,7 @@ enum CleanCommand {
         var lines: [String] = []
         for name in report.deleted { lines.append("\(name): unfinished and nobody's; \(would)deleted") }
         for name in report.found { lines.append("\(name): no list knew it; \(would)taken into the list as failed") }
+        for reason in report.leftAlone { lines.append(Words.sentence("left alone: \(reason)")) }
         for id in report.cleaned { lines.append("item \(id): its copy \(would)deleted as it was owed") }
         if isDry, report.owed > 0 {
             lines.append("\(Words.count(report.owed, "upload", "uploads")) would be dropped at the far side")
@@ -50,6 +51,7 @@ enum CleanCommand {
     private struct CleanJSON: Encodable {
         let deleted: [String]
         let found: [String]
+        let leftAlone: [String]
         let cleaned: [ItemID]
         let freed: Int64
         let held: Int64
@@ -61,6 +63,7 @@ enum CleanCommand {
         init(_ report: Reconciliation.Report) {
             deleted = report.deleted
             found = report.found
+            leftAlone = report.leftAlone
             cleaned = report.cleaned
             freed = report.freed
             held = report.held

@@ -26,8 +26,9 @@ enum Parse {
     }
 
     static func rate(_ value: OptionValue) throws(ValueProblem) -> ByteCount {
-        guard let rate = ByteCount(argument: value.text), rate.value > 0 else {
-            throw .expected("bytes a second, such as 500k, 2M or 1.5MiB")
+        // Servers cut connections that all but stand still.
+        guard let rate = ByteCount(argument: value.text), rate.value >= 4000 else {
+            throw .expected("bytes a second, 4k or more, such as 500k, 2M or 1.5MiB")
         }
         return rate
     }

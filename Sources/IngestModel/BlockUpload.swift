@@ -12,6 +12,14 @@ package struct BlockLedger: Hashable, Codable, Sendable {
     package let blockSize: ByteCount
     /// How many blocks, from the first on, the far side has acknowledged. The last one counts only with its URL.
     package var acknowledgedCount: Int64
+    private var skipped: Bool?
+
+    /// Whether the far side says that it has blocks which nobody knows to have been sent. Then only a digest proves that it
+    /// has them.
+    package var hasSkipped: Bool {
+        get { skipped ?? false }
+        set { skipped = newValue ? true : nil }
+    }
 
     package init(
         seal: UUID, key: UUID, token: String? = nil, fileSize: ByteCount, blockSize: ByteCount,
@@ -81,6 +89,7 @@ package struct BlockUpload: Sendable {
     private static let mostCRCRefusals = 5
     private static let mostSetbacks = 3
     private static let mostRestarts = 2
+    private static let longestURL = 4096
     package static let smallestBlockSize = ByteCount.kibibytes(4)
 
     /// Fails for a ledger with a block size of 0.
@@ -155,6 +164,9 @@ package struct BlockUpload: Sendable {
         _ answer: BlockAnswer, size: ByteCount, sha256: SHA256Digest, newKey: UUID
     ) -> Result<Receipt, ReceiptProblem> {
         let url = answer.fileURL ?? ""
+        if url.utf8.count > Self.longestURL {
+            return .failure(mismatch("its URL is \(url.utf8.count) bytes long", newKey: newKey))
+        }
         if let theirs = answer.size, theirs != size.value {
             return .failure(mismatch("it reports \(theirs) bytes where \(size.value) were sent", newKey: newKey))
         }
@@ -163,6 +175,10 @@ package struct BlockUpload: Sendable {
                 return .failure(mismatch("its SHA-256 is not that of the copy", newKey: newKey))
             }
             return .success(Receipt(url: url, size: size, sha256: theirs, proof: .digest))
+        }
+        if ledger.hasSkipped {
+            return .failure(
+                mismatch("it says that it has blocks which were never sent, and proves nothing", newKey: newKey))
         }
         // Every block was acknowledged under its CRC.
         return .success(Receipt(url: url, size: size, sha256: nil, proof: size.value == 0 ? .size : .parts))
@@ -181,12 +197,16 @@ package struct BlockUpload: Sendable {
         hasRefreshed = false
         switch request {
         case .open:
-            if let url = answer.fileURL, !url.isEmpty { return .complete(answer) }
+            if let url = answer.fileURL, !url.isEmpty {
+                noteSkipping(to: totalCount)
+                return .complete(answer)
+            }
             guard let token = answer.uploadToken, !token.isEmpty else {
                 return .failed(invalidAnswer(response, "no upToken in it"))
             }
             if totalCount == 0 { return .failed(invalidAnswer(response, "no fileUrl in it")) }
             ledger.token = token
+            noteSkipping(to: answer.receivedCount ?? 0)
             ledger.acknowledgedCount = clamped(answer.receivedCount ?? 0)
         case .block(let number, _):
             if number == totalCount {
@@ -198,6 +218,7 @@ package struct BlockUpload: Sendable {
                 return .failed(invalidAnswer(response, "no fileUrl in it"))
             }
             crcRefusals = 0
+            noteSkipping(to: (answer.receivedCount ?? number) - 1)
             ledger.acknowledgedCount = clamped(answer.receivedCount ?? number)
             if ledger.acknowledgedCount < number {
                 return setBack(Fault(.conflict, "the destination keeps losing blocks\(detail(response))"))
@@ -240,6 +261,7 @@ package struct BlockUpload: Sendable {
                 orElse: Fault(.conflict, "the destination holds other bytes of this upload, again and again"))
         }
         if let expected = refusal?.expectedSequenceNo, expected >= 1 {
+            noteSkipping(to: expected - 1)
             ledger.acknowledgedCount = clamped(expected - 1)
         } else {
             // It does not say where to go on: opening again does.
@@ -260,6 +282,11 @@ package struct BlockUpload: Sendable {
     }
 
     // MARK: - Bounds
+
+    /// Besides what is acknowledged one block may have arrived whose answer was lost.
+    private mutating func noteSkipping(to count: Int64) {
+        if count > max(ledger.acknowledgedCount, highest) + 1 { ledger.hasSkipped = true }
+    }
 
     private func clamped(_ count: Int64) -> Int64 { max(0, min(count, totalCount - 1)) }
 

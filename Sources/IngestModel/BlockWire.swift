@@ -77,7 +77,8 @@ extension BlockAnswer: Codable {
         case size, sha256, receivedCount
     }
 
-    /// Servers differ: a token may be a number, a value of another type than expected counts as missing.
+    /// Servers differ: a token may be a number, a size digits in quotes. But a receipt that makes no sense is none: throws
+    /// for a size or a digest of another type.
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: Key.self)
         if let text = try? values.decode(String.self, forKey: .uploadToken) {
@@ -86,8 +87,15 @@ extension BlockAnswer: Codable {
             uploadToken = String(number)
         }
         fileURL = try? values.decode(String.self, forKey: .fileURL)
-        size = try? values.decode(Int64.self, forKey: .size)
-        sha256 = try? values.decode(String.self, forKey: .sha256)
+        if let text = try? values.decode(String.self, forKey: .size) {
+            guard let number = BlockWire.number(text) else {
+                throw DecodingError.dataCorruptedError(forKey: .size, in: values, debugDescription: "no number")
+            }
+            size = number
+        } else {
+            size = try values.decodeIfPresent(Int64.self, forKey: .size)
+        }
+        sha256 = try values.decodeIfPresent(String.self, forKey: .sha256)
         receivedCount = try? values.decode(Int64.self, forKey: .receivedCount)
     }
 

@@ -1,6 +1,7 @@
 /// The names of cached copies: `<seconds since 1970>-<original name>`, with a new extension if the container changes.
 package enum CachedName {
-    /// What an unfinished copy carries behind its name.
+    /// What an unfinished copy carries behind its name. No other name ends so, else one item's finished copy could be taken
+    /// for another's unfinished one.
     package static let partSuffix = ".part"
 
     /// The longest name a file system takes is 255 bytes; the unfinished copy's name has to fit too.
@@ -43,7 +44,10 @@ package enum CachedName {
         return kept
     }
 
-    private static func valid(_ bytes: [UInt8]) -> FileName {
+    private static func valid(_ made: [UInt8]) -> FileName {
+        var bytes = made
+        let suffix = Array(partSuffix.utf8)
+        if bytes.suffix(suffix.count) == suffix[...] { bytes[bytes.count - suffix.count] = UInt8(ascii: "_") }
         guard let name = FileName(bytes: bytes) else {
             preconditionFailure("digits, a dash and a file name make a file name")
         }

@@ -47,12 +47,14 @@ package struct Intake: Sendable {
         let before = try await list.items(like: identity, to: destination, done: true).first {
             $0.recording == recording
         }
-        let item = try await list.add(
+        let (item, isNew) = try await list.addUnlessThere(
             UploadList.NewItem(
                 recording: recording, identity: identity, destination: destination, options: options,
                 takenNames: try cache.names()),
             now: now())
         crashPoints.reach(.afterEnqueue)
+        // Another process was faster.
+        if !isNew { return try await resume(item, options: options) }
         return .added(item, before: before)
     }
 

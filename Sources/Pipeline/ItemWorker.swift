@@ -235,6 +235,10 @@ struct ItemWorker {
     /// A copy that is gone or changed is made again from the recording if that is what it was.
     private func replaceCopy(of item: Item, _ fault: Fault) async throws -> Item? {
         if item.isItsOwnRecording { return try await readopt(item, fault) }
+        if item.seal?.isLink == true {
+            let (checked, isWithdrawn) = try await checkRecording(item)
+            if isWithdrawn { return checked }
+        }
         guard let recording = try await presentIdentity(of: item), recording.isUnchanged(from: item.identity) else {
             throw Fault(
                 fault.code,

@@ -18,6 +18,8 @@ package struct Reconciliation: Sendable {
         package var freed: Int64 = 0
         /// Sealed copies that no list knew, now on it as failed; with a dry run not yet.
         package var found: [String] = []
+        /// Sentences about entries that are none of ours, or could not be dealt with.
+        package var leftAlone: [String] = []
         /// Items whose cleanup was owed and has been done.
         package var cleaned: [ItemID] = []
         /// What the cache holds afterwards.
@@ -39,7 +41,12 @@ package struct Reconciliation: Sendable {
                 report.held += context.cache.size(of: name)?.value ?? 0
                 continue
             }
-            try await settle(orphan: name, isDry: isDry, &report)
+            do {
+                try await settle(orphan: name, isDry: isDry, &report)
+            } catch let fault as Fault {
+                // The others are no worse for it.
+                report.leftAlone.append("\(name.text.printable): \(fault.reason)")
+            }
         }
         if isDry {
             report.owed = try await context.list.debts(dueAt: nil).count
@@ -64,7 +71,11 @@ package struct Reconciliation: Sendable {
 
     /// A file of the cache that no item owns. An unfinished copy can be made again; a finished one may be the last.
     private func settle(orphan name: FileName, isDry: Bool, _ report: inout Report) async throws {
-        guard let size = context.cache.size(of: name) else { return }
+        guard let size = context.cache.size(of: name) else {
+            // A directory, a link, a pipe: not ours. Or gone meanwhile.
+            if context.cache.holds(name) { report.leftAlone.append("\(name.text.printable): is no file of the cache") }
+            return
+        }
         if name.text.hasSuffix(CachedName.partSuffix) {
             report.deleted.append(name.text.printable)
             report.freed += size.value

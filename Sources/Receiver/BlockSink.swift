@@ -12,6 +12,7 @@ final class BlockSink: BodySink, MultipartTarget {
     private var parser: MultipartParser
     private var fields: [String: String] = [:]
     private var fieldBytes = 0
+    private var partCount = 0
     private var part = Part.none
     private var block = BlockContent.missing
     private var refusal: Refusal?
@@ -34,6 +35,8 @@ final class BlockSink: BodySink, MultipartTarget {
 
     private static let longestField = 4096
     private static let mostFieldBytes = 64 << 10
+    private static let mostParts = 64
+    private static let longestName = 256
 
     init(receiver: ReceiverCore, head: RequestHead, boundary: String) {
         self.receiver = receiver
@@ -53,6 +56,10 @@ final class BlockSink: BodySink, MultipartTarget {
     }
 
     func partBegan(name: String, fileName: String?) {
+        partCount += 1
+        guard partCount <= Self.mostParts, name.utf8.count <= Self.longestName else {
+            return refuse(.field("the body", "has too many parts, or too long a name"))
+        }
         guard name == BlockWire.Field.block else {
             part = .field(name: name, value: [])
             return

@@ -29,7 +29,9 @@ package final class Receiver: Sendable {
             throw ReceiverError(description: "the store \(directory.text.printable) cannot be used: \(error)")
         }
         do {
-            server = try HTTPServer(listen: address, handler: core)
+            var limits = HTTPServer.Limits()
+            limits.longestBody = settings.longestBody
+            server = try HTTPServer(listen: address, limits: limits, handler: core)
         } catch {
             throw ReceiverError(description: error.description)
         }
@@ -97,7 +99,7 @@ final class ReceiverCore: RequestHandler {
     private func beginUpload(_ head: RequestHead) -> RequestAction {
         guard let boundary = head.headers["content-type"].flatMap({ MultipartParser.boundary(inContentType: $0) })
         else { return .respond(.refusal(.field("Content-Type", "is not multipart/form-data with a boundary"))) }
-        if let length = head.contentLength, length > settings.largestBlock.value + Int64(256 << 10) {
+        if let length = head.contentLength, length > settings.longestBody {
             return .respond(.refusal(Refusal(413, .other, "the body is too large")))
         }
         return .receive(BlockSink(receiver: self, head: head, boundary: boundary))

@@ -13,6 +13,9 @@ package struct ReceiverSettings: Sendable {
     /// Seconds after which an upload that nobody continues is dropped.
     package var expiry: Double = 7 * 86_400
 
+    /// Of a request: a block with its fields.
+    var longestBody: Int64 { largestBlock.value + Int64(256 << 10) }
+
     package init(token: String? = nil, publicURL: String? = nil) {
         self.token = token
         self.publicURL = publicURL

@@ -15,35 +15,61 @@ package enum StoredName {
     /// - Returns: a name of at most 200 bytes.
     package static func make(fileName: String, suffix: String, random: String, ordinal: Int) -> FileName {
         let last = fileName.split { $0 == "/" || $0 == "\\" }.last.map(String.init) ?? ""
-        var cleaned = clean(last)
-        while cleaned.hasPrefix(".") || cleaned.hasPrefix("-") { cleaned.removeFirst() }
-        var ending = suffix.lowercased().filter { $0.isLetter || $0.isNumber }
-        var stem = cleaned
-        if let dot = cleaned.lastIndex(of: "."), dot != cleaned.startIndex {
-            stem = String(cleaned[..<dot])
-            ending = String(cleaned[cleaned.index(after: dot)...])
+        var stem = Array(clean(last).drop { ".-".unicodeScalars.contains($0) || $0.properties.isMark })
+        var ending = suffix.lowercased().unicodeScalars.filter { $0.properties.isAlphabetic || $0.properties.isDigit }
+        if let dot = stem.lastIndex(of: "."), dot != stem.startIndex {
+            ending = .init(stem[(dot + 1)...])
+            stem.removeSubrange(dot...)
         }
-        while stem.hasSuffix(".") { stem.removeLast() }
-        if stem.isEmpty { stem = "upload" }
+        while stem.last == "." { stem.removeLast() }
+        if stem.isEmpty { stem = Array("upload".unicodeScalars) }
         var tail = random.isEmpty ? "" : "-" + random
         if ordinal > 1 { tail += "-\(ordinal)" }
-        if !ending.isEmpty, ending.utf8.count <= 16 { tail += "." + ending }
-        while stem.utf8.count + tail.utf8.count > longest { stem.removeLast() }
-        guard let name = FileName(stem + tail) else { preconditionFailure("a cleaned name is a file name") }
+        let extensionText = text(ending)
+        if !extensionText.isEmpty, extensionText.utf8.count <= 16 { tail += "." + extensionText }
+        // Scalar by scalar: one character may be longer than a name can be.
+        while text(stem).utf8.count + tail.utf8.count > longest { stem.removeLast() }
+        guard let name = FileName(text(stem) + tail) else { preconditionFailure("a cleaned name is a file name") }
         return name
     }
 
-    /// Letters, digits and marks of every script, `.`, `-`, `_`, and `_` for each run of anything else.
-    private static func clean(_ text: String) -> String {
-        var out = ""
-        for character in text {
-            let isKept = character.isLetter || character.isNumber || "._-+".contains(character)
+    private static func text(_ scalars: some Sequence<Unicode.Scalar>) -> String {
+        var view = String.UnicodeScalarView()
+        view.append(contentsOf: scalars)
+        return String(view)
+    }
+
+    /// Letters, digits and marks of every script, `.`, `-`, `_`, `+`, and `_` for each run of anything else.
+    private static func clean(_ text: String) -> [Unicode.Scalar] {
+        var out: [Unicode.Scalar] = []
+        for scalar in text.unicodeScalars {
+            let properties = scalar.properties
+            let isKept =
+                properties.isAlphabetic || properties.isDigit || properties.isMark
+                || "._-+".unicodeScalars.contains(scalar)
             if isKept {
-                out.append(character)
+                out.append(scalar)
             } else if out.last != "_" {
                 out.append("_")
             }
         }
         return out
+    }
+}
+
+extension Unicode.Scalar.Properties {
+    /// Combines with the letter before it.
+    fileprivate var isMark: Bool {
+        switch generalCategory {
+        case .nonspacingMark, .spacingMark, .enclosingMark: true
+        default: false
+        }
+    }
+
+    fileprivate var isDigit: Bool {
+        switch generalCategory {
+        case .decimalNumber, .letterNumber, .otherNumber: true
+        default: false
+        }
     }
 }

@@ -68,8 +68,10 @@ package actor UploadList {
 
     /// Gives a damaged list, with its log, a name of its own; nothing of it is overwritten.
     package static func setAside(_ path: FilePath, now: Date) throws -> FilePath {
-        let ending = ".damaged-\(Int64(now.timeIntervalSince1970))"
         guard let name = path.name else { return path }
+        var ending = ".damaged-\(Int64(now.timeIntervalSince1970))"
+        // Twice in one second.
+        while try FileSystem.statusIfExists(of: path.parent.appending(name.appending(ending))) != nil { ending += "-2" }
         let aside = path.parent.appending(name.appending(ending))
         for suffix in ["", "-wal", "-shm"] {
             let from = path.parent.appending(name.appending(suffix))
@@ -136,20 +138,32 @@ package actor UploadList {
         }
     }
 
+    /// Puts an item on the list, unless an unfinished one of the same bytes, path and destination is there by now, and says
+    /// which it is. The name of its cached copy is chosen here, once.
+    package func addUnlessThere(_ new: NewItem, now: Date) throws -> (item: Item, isNew: Bool) {
+        try transaction(.synced) {
+            let alike = try unguardedItems(like: new.identity, to: new.destination, done: false)
+            if let there = alike.first(where: { $0.recording == new.recording }) { return (there, false) }
+            return (try insert(new, now: now), true)
+        }
+    }
+
     /// Puts an item on the list. The name of its cached copy is chosen here, once.
     package func add(_ new: NewItem, now: Date) throws -> Item {
+        try transaction(.synced) { try insert(new, now: now) }
+    }
+
+    private func insert(_ new: NewItem, now: Date) throws -> Item {
         guard let original = new.recording.name else {
             throw ListError.unusable(path, "“\(new.recording.text)” names no file")
         }
-        return try transaction(.synced) {
-            let seconds = Int64(now.timeIntervalSince1970)
-            let name = try freeName(seconds: seconds, original: original, new.options.preparation, new.takenNames)
-            let item = Item(
+        let seconds = Int64(now.timeIntervalSince1970)
+        let name = try freeName(seconds: seconds, original: original, new.options.preparation, new.takenNames)
+        return try insert(
+            Item(
                 id: ItemID(0), uuid: UUID(), recording: new.recording, identity: new.identity,
                 destination: new.destination, options: new.options, addedSeconds: seconds, cachedName: name,
-                created: now)
-            return try insert(item)
-        }
+                created: now))
     }
 
     /// Takes a sealed copy that no list knows into the list, as failed.
@@ -311,17 +325,21 @@ package actor UploadList {
     package func items(
         like identity: RecordingIdentity, to destination: DestinationAddress, done: Bool = false
     ) throws -> [Item] {
-        try guarded {
-            try connection.rows(
-                """
-                SELECT \(ItemRow.columns) FROM items
-                WHERE destination = ? AND source_size = ? AND source_fingerprint = ?
-                    AND state \(done ? "= 'done'" : "NOT IN ('done', 'cancelled')")
-                ORDER BY id DESC LIMIT 100
-                """,
-                [.text(destination.text), .integer(identity.size.value), .text(identity.fingerprint.hex)],
-                ItemRow.item)
-        }
+        try guarded { try unguardedItems(like: identity, to: destination, done: done) }
+    }
+
+    private func unguardedItems(
+        like identity: RecordingIdentity, to destination: DestinationAddress, done: Bool
+    ) throws -> [Item] {
+        try connection.rows(
+            """
+            SELECT \(ItemRow.columns) FROM items
+            WHERE destination = ? AND source_size = ? AND source_fingerprint = ?
+                AND state \(done ? "= 'done'" : "NOT IN ('done', 'cancelled')")
+            ORDER BY id DESC LIMIT 100
+            """,
+            [.text(destination.text), .integer(identity.size.value), .text(identity.fingerprint.hex)],
+            ItemRow.item)
     }
 
     /// The names of cached copies, finished or not, that belong to items whose copy is still needed or still to go.

@@ -230,8 +230,7 @@ package struct BlockDestination: Destination {
         if state.token == nil { state.token = try await askForToken(state, plan: plan, name: name) }
         guard let token = state.token else { return .leftToExpire }
         crashPoints.reach(.beforeAbandon)
-        let response = try await exchange(
-            HTTPRequest(.delete, url.text, headers: [(BlockWire.Header.uploadToken, token)]))
+        let response = try await delete(token)
         crashPoints.reach(.afterAbandon)
         switch response.status {
         case 200..<300: return .dropped
@@ -242,6 +241,17 @@ package struct BlockDestination: Destination {
                 retry: .later(after: RetryAfter.seconds(response.header("Retry-After"), now: Date())))
         default: return .leftToExpire
         }
+    }
+
+    private func delete(_ token: String) async throws -> HTTPResponse {
+        var target = url
+        for _ in 0...Self.mostRedirects {
+            let response = try await exchange(
+                HTTPRequest(.delete, target.text, headers: [(BlockWire.Header.uploadToken, token)]))
+            guard response.status == 307 || response.status == 308 else { return response }
+            target = try self.target(of: response, from: target)
+        }
+        throw Fault(.redirected, "the destination redirects in circles")
     }
 
     /// An opening whose answer never came may have made an upload: opened again under the same key, it says which.

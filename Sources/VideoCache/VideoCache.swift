@@ -217,9 +217,17 @@ package struct VideoCache: Sendable {
         }
     }
 
-    /// The size of what the cache holds under the name, finished or not.
+    /// Whether anything stands there, of whatever kind.
+    package func holds(_ name: FileName) -> Bool {
+        (try? FileSystem.statusIfExists(of: path(of: name), following: false)) != nil
+    }
+
+    /// The size of the file that the cache holds under the name; `nil` where there is none, or something else than a file.
     package func size(of name: FileName) -> ByteCount? {
-        (try? FileSystem.statusIfExists(of: path(of: name), following: false))?.size
+        guard let status = try? FileSystem.statusIfExists(of: path(of: name), following: false),
+            status.kind == .regular
+        else { return nil }
+        return status.size
     }
 
     // MARK: - Room and errors

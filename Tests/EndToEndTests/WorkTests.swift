@@ -161,6 +161,80 @@ struct WorkTests {
         server.stop()
     }
 
+    @Test("several that bring the same recording at once bring it once")
+    func sameRecordingAtOnce() async throws {
+        let server = try await BlockServer()
+        try recording(size: 600_000)
+        let programs = try (0..<5).map { _ in
+            try home.start(["capture.bin", "--to", server.destination, "--block-size", "100k", "--limit-rate", "500k"])
+        }
+        var outputs: Set<String> = []
+        for program in programs {
+            let outcome = try await program.wait()
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            outputs.insert(outcome.output)
+        }
+        #expect(try outputs.count == 1 && server.completed().count == 1)
+        #expect(try await home.items().count == 1)
+        server.stop()
+    }
+
+    @Test("a recording that is called like an unfinished copy is no less safe")
+    func partNames() async throws {
+        try recording("a.part", size: 200_000, seed: 3)
+        try recording("a", size: 100_000, seed: 4)
+        let kept = try home.directory.file("a.part").contents()
+        _ = try await home.run(["-d", "a.part", "a", "--to", "http://127.0.0.1:1/upload"])
+        _ = try await home.run(["pause", "2"])
+        #expect(try await home.run(["run", "--once", "--patience", "0"]).status == 75)
+        try FileManager.default.removeItem(atPath: home.path + "/a.part")
+        _ = try await home.run(["resume", "2"])
+        _ = try await home.run(["run", "--once", "--patience", "0"])
+        #expect(try await home.run(["cancel", "2"]).status == 0)
+        let cached = try #require(home.cached.first)
+        #expect(home.cached.count == 1)
+        #expect(try TestPath.make(home.cachePath + "/" + cached).contents() == kept)
+        // Not even without the list.
+        try FileManager.default.removeItem(atPath: home.path + "/.local/state/ingest")
+        #expect(try await home.run(["clean"]).errors.contains("taken into the list"))
+        #expect(try TestPath.make(home.cachePath + "/" + cached).contents() == kept)
+    }
+
+    @Test("entries of the cache that are no files are left alone, and keep nothing from being put in order")
+    func oddEntries() async throws {
+        #expect(try await home.run(["clean"]).status == 0)
+        try FileManager.default.createDirectory(
+            atPath: home.cachePath + "/1-directory", withIntermediateDirectories: false)
+        try FileManager.default.createSymbolicLink(
+            atPath: home.cachePath + "/2-link.mov", withDestinationPath: "/etc/passwd")
+        #expect(mkfifo(home.cachePath + "/3-pipe", 0o600) == 0)
+        try home.directory.write([1, 2, 3], to: ".cache/Video/4-lost.mov")
+        for words in [["clean", "--dry-run"], ["clean"]] {
+            let outcome = try await home.run(words)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            for name in ["1-directory", "2-link.mov", "3-pipe"] {
+                #expect(outcome.errors.contains("left alone: \(name)"), "\(outcome.errors)")
+            }
+            #expect(outcome.errors.contains("4-lost.mov"))
+        }
+        #expect(try await home.items().count == 1)
+    }
+
+    @Test("a linked recording that changes while it is uploaded is taken again as it then is")
+    func linkChangedMeanwhile() async throws {
+        let server = try await BlockServer()
+        let bytes = try recording(size: 3 << 20)
+        let program = try home.start(
+            ["capture.bin", "--cache", "link", "--to", server.destination, "--limit-rate", "2M"])
+        try await eventually("a block is up") { try server.blocks().count >= 1 }
+        try append([1, 2, 3], to: home.path + "/capture.bin")
+        let outcome = try await program.wait()
+        #expect(outcome.status == 0 && outcome.errors.contains("as it now is"), "\(outcome.errors)")
+        #expect(try server.completed().last?.sha256 == SHA256.digest(of: bytes + [1, 2, 3]).hex)
+        #expect(home.cached == [])
+        server.stop()
+    }
+
     @Test("files with the same bytes are recordings of their own; one that was moved goes on")
     func sameBytes() async throws {
         let server = try await BlockServer()

@@ -287,6 +287,65 @@ struct BlockUploadTests {
         }
     }
 
+    @Test("blocks that were never sent are believed only with the digest")
+    func skippedBlocks() throws {
+        let digest = try #require(SHA256Digest(bytes: [UInt8](repeating: 7, count: 32)))
+        func proof(_ machine: inout BlockUpload, _ answer: BlockAnswer) -> Receipt.Proof? {
+            try? machine.judge(answer, size: ByteCount(45), sha256: digest, newKey: UUID()).get().proof
+        }
+        let bare = BlockAnswer(fileURL: "u")
+        let proven = BlockAnswer(fileURL: "u", sha256: digest.hex)
+        // One block may have been in flight; more were not.
+        for (count, isSkipped) in [(0, false), (1, false), (2, true), (99, true)] {
+            var machine = try Self.machine(token: nil, size: 45)
+            _ = machine.take(
+                Self.json(#"{"data":{"upToken":"T","receivedCount":\#(count)}}"#), to: .open, newKey: UUID())
+            #expect(machine.ledger.hasSkipped == isSkipped, "\(count)")
+            let again = try JSONRound.trip(machine.ledger)
+            #expect(again == machine.ledger)
+            #expect(proof(&machine, proven) == .digest)
+            #expect(proof(&machine, bare) == (isSkipped ? nil : .parts))
+        }
+        // An opening that is complete at once.
+        var machine = try Self.machine(token: nil, size: 45)
+        _ = machine.take(Self.json(#"{"data":{"upToken":"T","fileUrl":"u"}}"#), to: .open, newKey: UUID())
+        #expect(proof(&machine, bare) == nil)
+        machine = try Self.machine(acknowledged: 4, token: nil, size: 45)
+        _ = machine.take(Self.json(#"{"data":{"upToken":"T","fileUrl":"u"}}"#), to: .open, newKey: UUID())
+        #expect(proof(&machine, bare) == .parts)
+        // A block's answer, and a conflict, that jump ahead.
+        machine = try Self.machine(acknowledged: 0, size: 45)
+        _ = machine.take(Self.json(#"{"data":{"receivedCount":4}}"#), to: machine.next, newKey: UUID())
+        #expect(proof(&machine, bare) == nil)
+        machine = try Self.machine(acknowledged: 0, size: 45)
+        _ = machine.take(Self.refusal("sequence", status: 409, expected: 5), to: machine.next, newKey: UUID())
+        #expect(proof(&machine, bare) == nil)
+    }
+
+    @Test(
+        "a receipt that makes no sense is no answer",
+        arguments: [
+            #""size":"x""#, #""size":1.5"#, #""size":1e30"#, #""sha256":12345"#, #""size":true"#,
+        ])
+    func senselessReceipts(field: String) throws {
+        var machine = try Self.machine(acknowledged: 2)
+        let outcome = machine.take(
+            Self.json(#"{"data":{"fileUrl":"u",\#(field)}}"#), to: machine.next, newKey: UUID())
+        #expect(Self.fault(outcome)?.code == .invalidAnswer && Self.fault(outcome)?.isTemporary == true)
+        let digits = BlockJSON.answer(in: Array(#"{"data":{"size":"25","sha256":null}}"#.utf8))
+        #expect(digits?.size == 25 && digits?.sha256 == nil)
+    }
+
+    @Test("a URL that no one could use is no receipt")
+    func longURLs() throws {
+        var machine = try Self.machine(acknowledged: 2)
+        let digest = try #require(SHA256Digest(bytes: [UInt8](repeating: 7, count: 32)))
+        let long = BlockAnswer(fileURL: "http://h/" + String(repeating: "x", count: 5000))
+        guard case .failure = machine.judge(long, size: ByteCount(25), sha256: digest, newKey: UUID()) else {
+            throw Wrong()
+        }
+    }
+
     private struct Wrong: Error {}
 }
 
@@ -321,9 +380,8 @@ struct BlockWireTests {
 
     @Test("answers are found under the key that the destination uses")
     func dataKey() {
-        let body = Array(#"{"data":{"upToken":"wrong"},"result":{"upToken":"T","size":"no number"}}"#.utf8)
+        let body = Array(#"{"data":{"upToken":"wrong"},"result":{"upToken":"T"}}"#.utf8)
         #expect(BlockJSON.answer(in: body, dataKey: "result")?.uploadToken == "T")
-        #expect(BlockJSON.answer(in: body, dataKey: "result")?.size == nil)
         #expect(BlockJSON.answer(in: body, dataKey: "none") == nil)
     }
 

@@ -141,6 +141,24 @@ struct NameTests {
         #expect(CachedName.make(seconds: 5, original: bare, ordinal: 2).text == "5-capture-2")
     }
 
+    @Test("no finished copy has the name of another's unfinished one")
+    func partNames() throws {
+        func made(_ name: String, _ container: String? = nil, ordinal: Int = 1) throws -> String {
+            CachedName.make(
+                seconds: 5, original: try #require(FileName(name)), newExtension: container, ordinal: ordinal
+            ).text
+        }
+        #expect(try made("take.part") == "5-take_part")
+        #expect(try made("take.part", ordinal: 2) == "5-take-2_part")
+        #expect(try made(".part") == "5-_part")
+        #expect(try made("take.part", "mp4") == "5-take.mp4")
+        #expect(try made("take.mp4.part.part") == "5-take.mp4.part_part")
+        let long = CachedName.make(
+            seconds: 1_700_000_000, original: try #require(FileName(String(repeating: "x", count: 234) + ".part.mov.x"))
+        )
+        #expect(!long.text.hasSuffix(".part"))
+    }
+
     @Test("a name that is too long is cut in its stem, between characters, and leaves room for the part suffix")
     func longNames() throws {
         let long = try #require(FileName(String(repeating: "日", count: 83) + ".mov"))

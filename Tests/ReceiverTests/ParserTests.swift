@@ -97,7 +97,8 @@ struct ParserTests {
             ("a\u{0}b\r\n.mov", "", "a_b_.mov"),
             ("日本.mov", "", "日本.mov"), ("a b;c|d.mov", "", "a_b_c_d.mov"), ("C:\\x\\y.mov", "", "y.mov"),
             ("noext", "../../x", "noext.x"),
-            ("x", "\r\nX: y", "x.xy"),
+            ("x", "\r\nX: y", "x.xy"), ("-\u{301}x.mov", "", "x.mov"), ("\u{301}", "", "upload"),
+            ("e\u{301}.mov", "", "e\u{301}.mov"),
         ])
     func storedNames(name: String, suffix: String, expected: String) {
         #expect(StoredName.make(fileName: name, suffix: suffix, random: "", ordinal: 1).text == expected)
@@ -108,6 +109,10 @@ struct ParserTests {
         let long = StoredName.make(
             fileName: String(repeating: "日", count: 500) + ".mov", suffix: "", random: "ff", ordinal: 3)
         #expect(long.bytes.count <= 200 && long.text.hasSuffix("-ff-3.mov"))
+        // One letter with more marks than a name can hold.
+        let marks = StoredName.make(
+            fileName: "a" + String(repeating: "\u{301}", count: 400), suffix: "", random: "", ordinal: 1)
+        #expect(marks.bytes.count <= 200 && marks.text.unicodeScalars.first == "a")
     }
 
     @Test(

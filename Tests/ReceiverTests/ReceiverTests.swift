@@ -438,6 +438,47 @@ struct ReceiverTests {
         #expect(response.bytesSent < 64 << 20)
     }
 
+    @Test("a body of endless small parts, or of endless bytes, is not kept")
+    func endlessBodies() async throws {
+        var settings = ReceiverSettings()
+        settings.largestBlock = ByteCount.mebibytes(1)
+        let receiver = try start(settings)
+        let part = "--B\r\nContent-Disposition: form-data; name=\"\(String(repeating: "n", count: 200))\"\r\n\r\n\r\n"
+        func post(_ body: [UInt8]) async throws -> HTTPResponse {
+            try await client.send(
+                HTTPRequest(
+                    .post, "http://\(receiver.address)/upload",
+                    headers: [("Content-Type", "multipart/form-data; boundary=B")], body: HTTPBody([.bytes(body)])))
+        }
+        let many = try await post(Array(String(repeating: part, count: 100).utf8) + Array("--B--\r\n".utf8))
+        #expect(many.status == 400)
+        #expect(BlockJSON.refusal(in: many.body)?.message.contains("too many parts") == true)
+        // In chunks nobody says beforehand how much comes.
+        let port = try #require(UInt16(receiver.address.description.split(separator: ":").last ?? ""))
+        let raw = try RawConnection(port: port)
+        raw.send(
+            "POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=B\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\n")
+        let chunk = Array("10000\r\n".utf8) + [UInt8](repeating: 1, count: 65536) + Array("\r\n".utf8)
+        var sent = 0
+        while sent < 1000, raw.send(chunk) { sent += 1 }
+        #expect(sent < 200, "\(sent) chunks of 64 KiB were taken")
+    }
+
+    @Test(
+        "a request whose body could end in two places is refused",
+        arguments: [
+            "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "Content-Length: 3\r\nContent-Length: 4\r\n",
+        ])
+    func ambiguousFraming(headers: String) throws {
+        let receiver = try start()
+        let port = try #require(UInt16(receiver.address.description.split(separator: ":").last ?? ""))
+        let raw = try RawConnection(port: port)
+        raw.send("POST /upload HTTP/1.1\r\nHost: x\r\n\(headers)\r\n0\r\n\r\n")
+        let answer = raw.receive()
+        #expect(answer.hasPrefix("HTTP/1.1 400"), "\(answer)")
+    }
+
     @Test("a file larger than the free disk is refused as such")
     func noRoom() async throws {
         let receiver = try start()

@@ -130,6 +130,26 @@ struct UploadListTests {
         #expect(try await list.items(like: Self.identity(), to: .builtIn).first == nil)
     }
 
+    @Test("two processes that bring the same recording at the same time make one item")
+    func sameRecording() async throws {
+        let (one, two) = (try open(), try open())
+        let first = try await one.addUnlessThere(Self.new(), now: Self.now)
+        let second = try await two.addUnlessThere(Self.new(), now: Self.now)
+        #expect(first.isNew && !second.isNew && first.item.id == second.item.id)
+        try await one.commit(ItemLife.apply(.wished(.cancel), to: first.item, at: Self.now), of: first.item.id)
+        #expect(try await two.addUnlessThere(Self.new(), now: Self.now).isNew)
+    }
+
+    @Test("a list that is damaged twice in a second is set aside twice")
+    func setAsideTwice() async throws {
+        let path = try open().path
+        let first = try UploadList.setAside(path, now: Self.now)
+        _ = try open()
+        let second = try UploadList.setAside(path, now: Self.now)
+        #expect(first != second && FileManager.default.fileExists(atPath: first.text))
+        #expect(FileManager.default.fileExists(atPath: second.text))
+    }
+
     @Test("wishes are anybody's to write, and survive what the holder of the lock writes")
     func wishes() async throws {
         let list = try open()

@@ -394,6 +394,56 @@ struct FaultTests {
         #expect(try other.log().filter { $0.seq != nil }.allSatisfy { $0.token == "" })
     }
 
+    @Test("dropping an upload follows a redirect as sending it does")
+    func redirectedDrop() async throws {
+        let server = try await BlockServer()
+        let redirecting = try HTTPServer(
+            listen: ListenAddress(host: "127.0.0.1", port: 0), handler: Redirect(location: server.url))
+        let source = UploadSource(
+            file: SharedDescriptor(try FileSystem.open(directory.write(Self.bytes, to: "copy"), .reading)),
+            seal: Seal(id: UUID(), size: ByteCount(8500), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
+            name: "x.mov", blockSize: ByteCount(1000), limiters: [])
+        let destination = BlockDestination(
+            url: try ServerURL("http://\(redirecting.address)/upload"), client: HTTPClient(proxies: .none),
+            credentials: Credentials(tokenFile: nil, fixedToken: nil))
+        struct Enough: Error {}
+        let ledger = TestLedger { if $0 == 4 { throw Enough() } }
+        await #expect(throws: Enough.self) { _ = try await destination.upload(source, from: nil, ledger: ledger) }
+        let remote = try #require(ledger.current.remote)
+        #expect(try await destination.abandon(remote, named: "x.mov") == .dropped)
+        #expect(try server.log().contains { $0.dropped != nil && $0.status == 204 })
+    }
+
+    @Test(
+        "what is no HTTP is tried again", arguments: ["no http at all\r\n", "HTTP/1.1 200 OK\r\nX: LONG"])
+    func noHTTP(answer: String) async throws {
+        let script = """
+            import socket, sys
+            s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True)
+            while True:
+                c, _ = s.accept(); c.settimeout(1)
+                try:
+                    while c.recv(65536): pass
+                except OSError: pass
+                try: c.sendall(sys.argv[1].replace("LONG", "x" * 2000000).encode())
+                except OSError: pass
+                c.close()
+            """
+        let server = try RunningProgram("/usr/bin/env", ["python3", "-c", script, answer], environment: [:])
+        try await eventually("it listens") { server.output.hasSuffix("\n") }
+        defer { server.send(SIGKILL) }
+        let source = UploadSource(
+            file: SharedDescriptor(try FileSystem.open(directory.write([1, 2, 3], to: "copy"), .reading)),
+            seal: Seal(id: UUID(), size: ByteCount(3), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
+            name: "x.mov", blockSize: ByteCount(1000), limiters: [])
+        let destination = BlockDestination(
+            url: try ServerURL("http://127.0.0.1:\(server.output.trimmingCharacters(in: .newlines))/upload"),
+            client: HTTPClient(proxies: .none), credentials: Credentials(tokenFile: nil, fixedToken: nil))
+        await #expect {
+            _ = try await destination.upload(source, from: nil, ledger: TestLedger())
+        } throws: { ($0 as? Fault)?.isTemporary == true }
+    }
+
     private struct Redirect: RequestHandler {
         let location: String
 
