@@ -49,11 +49,32 @@ package enum FFmpegLog {
             var printPrefix: Int32 = 0
             av_log_format_line2(context, level, format, arguments, &text, Int32(text.count), &printPrefix)
             let bytes = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-            FFmpegLog.append(String(decoding: bytes, as: UTF8.self))
+            FFmpegLog.append(String(decoding: bytes, as: UTF8.self), from: context.map { UInt(bitPattern: $0) })
         }
     }
 
-    private static func append(_ line: String) {
+    /// Errors that each watched object has logged, by its address.
+    private static let counts = Mutex<[UInt: Int64]>([:])
+
+    /// Counts the errors that the object (whose first member is its class) logs from now on.
+    static func watch(_ object: UnsafeRawPointer) {
+        counts.withLock { $0[UInt(bitPattern: object)] = 0 }
+    }
+
+    static func forget(_ object: UnsafeRawPointer) {
+        counts.withLock { $0[UInt(bitPattern: object)] = nil }
+    }
+
+    static func errors(of object: UnsafeRawPointer) -> Int64 {
+        counts.withLock { $0[UInt(bitPattern: object)] ?? 0 }
+    }
+
+    private static func append(_ line: String, from object: UInt?) {
+        if let object, !line.contains("prematurely") {
+            counts.withLock { counts in
+                if let count = counts[object] { counts[object] = count + 1 }
+            }
+        }
         let line = String(line.prefix(400).filter { $0 != "\n" && $0 != "\r" })
         if line.isEmpty { return }
         lines.withLock { lines in

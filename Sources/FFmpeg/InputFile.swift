@@ -155,9 +155,11 @@ package final class InputFile {
         try check(avformat_open_input(&opened, url, nil, &options), "open")
         guard let opened else { throw FFmpegError("open", code: ingest_ff_invalid_data()) }
         context = opened
+        FFmpegLog.watch(UnsafeRawPointer(opened))
         let result = avformat_find_stream_info(opened, nil)
         if result < 0 {
             let error = FFmpegError("look into", code: result)
+            FFmpegLog.forget(UnsafeRawPointer(opened))
             avformat_close_input(&context)
             streams = []
             metadata = [:]
@@ -183,6 +185,7 @@ package final class InputFile {
     }
 
     deinit {
+        if let context { FFmpegLog.forget(UnsafeRawPointer(context)) }
         avformat_close_input(&context)
     }
 
@@ -215,6 +218,12 @@ package final class InputFile {
     package func seek(toSeconds seconds: Double) throws(FFmpegError) {
         let target = Int64(seconds * Double(AV_TIME_BASE))
         try check(avformat_seek_file(context, -1, .min, target, target, 0), "seek")
+    }
+
+    /// How often the demuxer has said that it cannot read something, but for an end that comes too early. Only Matroska's
+    /// is counted: it looks for the next cluster then, and says nothing by its results.
+    package var complaints: Int64 {
+        formatName.contains("matroska") ? context.map { FFmpegLog.errors(of: UnsafeRawPointer($0)) } ?? 0 : 0
     }
 
     /// Bytes from the beginning of the file to where reading stands, and the file's size; 0 where unknown.

@@ -5,36 +5,65 @@ import IngestModel
 enum DamageCheck {
     /// How much shorter than declared a stream may be, in seconds: containers round, and a last frame's duration is
     /// often a guess.
-    static func tolerance(declared: Double) -> Double { min(1, max(0.25, declared / 100)) }
+    private static func tolerance(declared: Double, usual: Double = 0) -> Double {
+        min(1, max(0.1, 1.5 * usual, declared / 100))
+    }
+
+    /// So many lost pictures are no longer the work of a decoder that begins or a counter that repeats.
+    private static let mostUnseen: Int64 = 2
 
     /// - Returns: a fault with the sentence that says how much there was, or `nil` for a sound recording.
     static func fault(in tallies: [StreamTally]) -> Fault? {
         for tally in tallies {
-            if let declared = tally.declared, tally.delivered < declared - tolerance(declared: declared) {
-                return Fault(
-                    .damaged,
-                    "it is cut off: its \(tally.kind.rawValue) delivers \(seconds(tally.delivered)) s of a declared "
-                        + "\(seconds(declared)) s; it is left untouched. Without --compress it is uploaded as it is")
+            if let declared = tally.declared,
+                tally.delivered < declared - tolerance(declared: declared, usual: tally.usualDuration)
+            {
+                return cutOff("its \(tally.kind.rawValue)", tally.delivered, declared)
             }
         }
+        let end = tallies.map { $0.deliveredEnd }.max() ?? 0
+        let usual = tallies.map { $0.usualDuration }.max() ?? 0
+        if let declared = tallies.compactMap({ $0.declaredEnd }).first,
+            end < declared - tolerance(declared: declared, usual: usual)
+        {
+            return cutOff("it", end, declared)
+        }
         for tally in tallies {
+            if tally.unreadable > 0 {
+                return Fault(
+                    .damaged,
+                    "it is damaged: \(tally.unreadable == 1 ? "a place in it" : "\(tally.unreadable) places in it") cannot be "
+                        + "read, and what stood there is missing; it is left untouched. \(Source.asItIs)")
+            }
+            let missing = tally.delivered - tally.promised
+            if tally.isContinuous, tally.promised > 0, missing > max(0.25, tally.delivered / 100) {
+                return Fault(
+                    .damaged,
+                    "it is damaged: \(seconds(missing)) s of its \(seconds(tally.delivered)) s of \(tally.kind.rawValue) are "
+                        + "missing; it is left untouched. \(Source.asItIs)")
+            }
+            if tally.unseen > mostUnseen {
+                return Fault(
+                    .damaged,
+                    "it is damaged: \(tally.unseen) of its \(tally.packets) pictures cannot be decoded; it is left "
+                        + "untouched. \(Source.asItIs)")
+            }
             if tally.wrong > 0 {
                 return Fault(
                     .damaged,
                     "it is damaged: \(tally.wrong) of \(tally.packets) pieces of its \(tally.kind.rawValue) cannot be decoded as "
-                        + "they were recorded; it is left untouched. Without --compress it is uploaded as it is")
+                        + "they were recorded; it is left untouched. \(Source.asItIs)")
             }
             if tally.kind == .audio, tally.heard < tally.promised - tolerance(declared: tally.promised) {
                 return Fault(
                     .damaged,
                     "only \(seconds(tally.heard)) s of \(seconds(tally.promised)) s of its sound can be decoded; it is left "
-                        + "untouched. Without --compress it is uploaded as it is")
+                        + "untouched. \(Source.asItIs)")
             }
             if tally.packets == 0 || (tally.frames == 0 && tally.written == 0) {
                 return Fault(
                     .damaged,
-                    "nothing of its \(tally.kind.rawValue) can be decoded; it is left untouched. Without --compress it is "
-                        + "uploaded as it is")
+                    "nothing of its \(tally.kind.rawValue) can be decoded; it is left untouched. \(Source.asItIs)")
             }
         }
         return nil
@@ -56,10 +85,20 @@ enum DamageCheck {
                             : "the recording begins between two key frames"))
             }
         }
+        for tally in tallies where tally.unseen > 0 {
+            losses.append(Loss(what: "\(tally.unseen) of the pictures", reason: "they cannot be decoded"))
+        }
         for tally in tallies where !tally.isCopied && tally.damagedAtEnd > 0 {
             losses.append(Loss(what: "the very end of the \(tally.kind.rawValue)", reason: "its last pieces are torn"))
         }
         return losses
+    }
+
+    private static func cutOff(_ what: String, _ delivered: Double, _ declared: Double) -> Fault {
+        Fault(
+            .damaged,
+            "it is cut off: \(what) delivers \(seconds(delivered)) s of a declared \(seconds(declared)) s; it is left "
+                + "untouched. \(Source.asItIs)")
     }
 
     private static func seconds(_ value: Double) -> String { Decimal.fixed(value, places: 1) }

@@ -16,8 +16,14 @@ struct StreamTally: Sendable {
     let kind: StreamKind
     /// Seconds that the container declares for the stream, from its first time stamp to its end; `nil` if it does not.
     let declared: Double?
-    /// Seconds from the first time stamp to the end of the last packet that came.
+    /// When the container declares that all its streams have ended, in seconds on the output's time line; `nil` if it
+    /// does not. One of them reaches it, not each.
+    let declaredEnd: Double?
+    /// Seconds that a picture usually lasts; 0 where that means nothing.
+    let usualDuration: Double
+    /// Seconds from the first time stamp to the end of the last packet that came, and when that is.
     var delivered = 0.0
+    var deliveredEnd = 0.0
     var packets: Int64 = 0
     /// Seconds that the packets last together, and seconds of sound that came out of them.
     var promised = 0.0
@@ -30,8 +36,12 @@ struct StreamTally: Sendable {
     private(set) var damagedInFront: Int64 = 0
     private(set) var damaged: Int64 = 0
     private(set) var damagedAtEnd: Int64 = 0
-    /// Errors of the demuxer.
-    var readErrors: Int64 = 0
+    /// Places that the demuxer could not read, and behind which it found more.
+    var unreadable: Int64 = 0
+    /// Whether sound can have no pauses in this container: what is missing in the middle has been lost.
+    let isContinuous: Bool
+    /// Packets that were decodable, by their neighbours, and of which no picture came.
+    var unseen: Int64 = 0
     /// Whether the packets are the recording's own.
     var isCopied = false
     /// In seconds on the output's time line: the first packet that was to be shown, and the first picture that was.
@@ -43,9 +53,15 @@ struct StreamTally: Sendable {
     var lastTime = 0.0
     var writtenEnd = 0.0
 
-    init(kind: StreamKind, declared: Double?) {
+    init(
+        kind: StreamKind, declared: Double? = nil, declaredEnd: Double? = nil, usualDuration: Double = 0,
+        isContinuous: Bool = false
+    ) {
+        self.isContinuous = isContinuous
         self.kind = kind
         self.declared = declared
+        self.declaredEnd = declaredEnd
+        self.usualDuration = usualDuration
     }
 
     /// Something was not as it was recorded; where that belongs shows once more has come.
@@ -153,7 +169,9 @@ final class PacketReader {
     private let slots: [Int: Int]
     private let offsets: [Int64]
     private var firstTimes: [Double?]
-    private var isBeyondErrors = false
+    private var readErrors: Int64 = 0
+    /// Complaints of the demuxer and failed reads before the last packet.
+    private var troublesBefore: Int64 = 0
 
     private static let mostReadErrors: Int64 = 50
 
@@ -166,33 +184,49 @@ final class PacketReader {
         firstTimes = indices.map { _ in nil }
         let offset = Source.startOffset(input)
         offsets = streams.map { $0.timeBase.rescale(offset, from: Source.microseconds) }
-        tallies = streams.map { StreamTally(kind: $0.kind, declared: Self.declared($0, in: input)) }
+        troublesBefore = input.complaints
+        tallies = streams.map { stream in
+            StreamTally(
+                kind: stream.kind,
+                declared: input.declaresDuration ? stream.duration.map { stream.timeBase.seconds($0) } : nil,
+                declaredEnd: Self.declaredEnd(of: input),
+                usualDuration: stream.kind == .video ? 1 / max(1, CopyPlan.frameRate(of: stream).value) : 0,
+                isContinuous: stream.kind == .audio && input.formatName == "flv")
+        }
     }
 
-    private static func declared(_ stream: InputStream, in input: InputFile) -> Double? {
-        guard input.declaresDuration else { return nil }
-        if let duration = stream.duration { return stream.timeBase.seconds(duration) }
-        // Matroska declares one duration for all.
-        return input.formatName.contains("matroska") ? input.duration : nil
+    /// These declare one duration for all streams.
+    private static func declaredEnd(of input: InputFile) -> Double? {
+        let formats = ["matroska", "flv"]
+        return input.declaresDuration && formats.contains { input.formatName.contains($0) } ? input.duration : nil
     }
 
     /// The next packet with its place among `streams`; its times are shifted so that the output begins at the
     /// recording's beginning. `nil` at the end, be it the true one or where reading fails for good.
     func next() throws(Fault) -> (packet: Packet, slot: Int)? {
-        while !isBeyondErrors {
+        while readErrors < Self.mostReadErrors {
             do {
                 guard let packet = try input.read() else { return nil }
+                noteTroubles()
                 guard let slot = slots[packet.streamIndex] else { continue }
                 packet.shift(by: -offsets[slot])
                 count(packet, slot)
                 return (packet, slot)
             } catch {
                 if error.errorNumber == 12 { throw Source.fault(for: error) }
-                for slot in tallies.indices { tallies[slot].readErrors += 1 }
-                isBeyondErrors = (tallies.first?.readErrors ?? 0) >= Self.mostReadErrors
+                readErrors += 1
             }
         }
         return nil
+    }
+
+    /// A packet came: what the demuxer could not read lies in the middle.
+    private func noteTroubles() {
+        let troubles = input.complaints + readErrors
+        if troubles > troublesBefore {
+            for slot in tallies.indices { tallies[slot].unreadable += 1 }
+        }
+        troublesBefore = troubles
     }
 
     private func count(_ packet: Packet, _ slot: Int) {
@@ -205,7 +239,9 @@ final class PacketReader {
         let first = min(firstTimes[slot] ?? begin, begin)
         firstTimes[slot] = first
         tallies[slot].firstPacket = first
-        tallies[slot].delivered = max(tallies[slot].delivered, begin + base.seconds(packet.duration) - first)
+        let end = begin + base.seconds(packet.duration)
+        tallies[slot].delivered = max(tallies[slot].delivered, end - first)
+        tallies[slot].deliveredEnd = max(tallies[slot].deliveredEnd, end)
     }
 
     func update(_ slot: Int, _ change: (inout StreamTally) -> Void) {

@@ -80,9 +80,10 @@ final class PacketCopying: TrackWriter {
 
     func finish(_ reader: PacketReader) throws -> Bool {
         try judge(nil, reader)
-        if stream.kind == .video, let firstTime, let declared = reader.tallies[slot].declared {
+        if stream.kind == .video, let firstTime {
             end = StreamEnd.clamp(
-                end, last: lastTime, first: firstTime, declared: declared, timeBase: stream.timeBase)
+                end, last: lastTime, first: firstTime, tally: reader.tallies[slot],
+                timeBase: stream.timeBase)
         }
         return handOver(streamEnd.last(endingAt: end))
     }

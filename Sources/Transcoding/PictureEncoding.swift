@@ -49,17 +49,17 @@ final class PictureEncoding {
         return try drain(graph)
     }
 
-    /// Takes out what is left. `declared` are the seconds that the container declares for the picture: a last picture whose
-    /// duration had to be guessed does not go beyond them. `false` if nobody wants more.
-    func finish(declared: Double?) throws -> Bool {
+    /// Takes out what is left. `tally` tells what the container declares: a last picture whose duration had to be guessed
+    /// does not go beyond that. `false` if nobody wants more.
+    func finish(_ tally: StreamTally) throws -> Bool {
         if let graph {
             try graph.graph.send(nil)
             guard try drain(graph.graph) else { return false }
         }
         guard let encoder else { return true }
         guard try encode(nil, with: encoder) else { return false }
-        if let declared, let firstTime {
-            end = StreamEnd.clamp(end, last: lastTime, first: firstTime, declared: declared, timeBase: timeBase)
+        if let firstTime {
+            end = StreamEnd.clamp(end, last: lastTime, first: firstTime, tally: tally, timeBase: timeBase)
         }
         return handOver(streamEnd.last(endingAt: end))
     }

@@ -14,6 +14,9 @@ enum Source {
         "mpegvideo", "obu", "av1", "au", "vc1", "tta", "wv", "ape",
     ]
 
+    /// What always works.
+    static let asItIs = "Without --compress or --remux it is uploaded as it is"
+
     /// - Throws: a `Fault` with the sentence for people.
     static func open(_ path: FilePath) throws(Fault) -> InputFile {
         do {

@@ -17,11 +17,16 @@ struct StreamEnd {
     ///   - end: what the durations say.
     ///   - last: when the last picture is shown.
     ///   - first: when the first one is.
-    ///   - declared: seconds that the container declares for the stream.
+    ///   - tally: what the container declares.
     ///   - timeBase: of the times.
     /// - Returns: the end.
-    static func clamp(_ end: Int64, last: Int64, first: Int64, declared: Double, timeBase: Rational) -> Int64 {
-        let declaredEnd = first + timeBase.rescale(Int64(declared * 1_000_000), from: Source.microseconds)
+    static func clamp(_ end: Int64, last: Int64, first: Int64, tally: StreamTally, timeBase: Rational) -> Int64 {
+        func ticks(_ seconds: Double) -> Int64 {
+            timeBase.rescale(Int64(seconds * 1_000_000), from: Source.microseconds)
+        }
+        guard let declaredEnd = tally.declared.map({ first + ticks($0) }) ?? tally.declaredEnd.map(ticks) else {
+            return end
+        }
         let shortest = max(1, timeBase.rescale(20, from: Rational(1, 1000)))
         return max(last + min(shortest, max(1, end - last)), min(end, declaredEnd))
     }

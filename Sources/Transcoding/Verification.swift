@@ -93,7 +93,7 @@ struct Verification {
             input.select([stream.index])
             try? input.seek(toSeconds: max(0, tally.writtenEnd - Self.decodedEnd))
             let decoder = try Decoder(stream, threads: 0)
-            var found = StreamTally(kind: tally.kind, declared: nil)
+            var found = StreamTally(kind: tally.kind)
             var last: Double?
             var isAtEnd = false
             while !isAtEnd {

@@ -56,34 +56,38 @@ final class VideoLane: Lane {
         let reader = try PacketReader(settings.path, streams: [settings.stream.index])
         let stream = settings.stream
         let clock = PictureClock(stream, most: settings.mostFramesPerSecond)
+        var roll = PictureRoll(usualDuration: clock.usualDuration)
         do {
             let decoder = try Decoder(stream, threads: settings.threads)
             while true {
                 let next = try reader.next()
                 if next?.packet.isDamaged == true { reader.update(0) { $0.noteDamage() } }
-                guard try decode(next?.packet, with: decoder, reader, clock) else { break }
+                if let packet = next?.packet, !packet.isDiscarded, let time = packet.presentation { roll.sent(time) }
+                guard try decode(next?.packet, with: decoder, reader, clock, &roll) else { break }
                 if next == nil { break }
             }
         } catch {
             throw Source.fault(for: error)
         }
+        reader.update(0) { $0.unseen = roll.unseen }
         return reader.tallies[0]
     }
 
     /// `false` if nobody wants more pictures.
     private func decode(
-        _ packet: Packet?, with decoder: Decoder, _ reader: PacketReader, _ clock: PictureClock
+        _ packet: Packet?, with decoder: Decoder, _ reader: PacketReader, _ clock: PictureClock,
+        _ roll: inout PictureRoll
     ) throws -> Bool {
         while true {
             let sent = try decoder.send(packet)
             if sent == .damaged { reader.update(0) { $0.noteDamage() } }
-            guard try takePictures(from: decoder, reader, clock) else { return false }
+            guard try takePictures(from: decoder, reader, clock, &roll) else { return false }
             if sent != .full { return true }
         }
     }
 
     private func takePictures(
-        from decoder: Decoder, _ reader: PacketReader, _ clock: PictureClock
+        from decoder: Decoder, _ reader: PacketReader, _ clock: PictureClock, _ roll: inout PictureRoll
     ) throws -> Bool {
         while true {
             let frame: Frame
@@ -95,6 +99,7 @@ final class VideoLane: Lane {
             case .needsInput, .finished: return true
             }
             reader.update(0) { $0.noteFrame(isDamaged: frame.isDamaged) }
+            if let time = frame.presentation ?? frame.bestTimestamp { roll.came(time) }
             let duration = frame.duration > 0 ? frame.duration : clock.usualDuration
             guard let time = clock.place(frame.bestTimestamp, duration: duration) else { continue }
             frame.normaliseRange()
@@ -119,7 +124,7 @@ final class VideoLane: Lane {
             }
             var tally = try (decoded.withLock { $0 } ?? .failure(Fault(.encoderFailed, "the decoder ended early")))
                 .get()
-            guard try encoding.finish(declared: tally.declared) else { return }
+            guard try encoding.finish(tally) else { return }
             encoding.report(into: &tally)
             if tally.written == 0 {
                 throw Fault(
