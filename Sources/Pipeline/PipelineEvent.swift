@@ -38,6 +38,9 @@ final class ItemReporter: Sendable {
         var lastEvent: ContinuousClock.Instant?
         var meter = RateMeter()
         var stage: StageProgress.Stage?
+        /// The most bytes of an upload that were ever on the far side or on their way there, and since when.
+        var reached: Int64 = -1
+        var reachedAt = ContinuousClock.now
     }
 
     private let item: Item
@@ -88,6 +91,11 @@ final class ItemReporter: Sendable {
             if state.stage != stage {
                 state.stage = stage
                 state.meter = RateMeter()
+                state.reached = -1
+            }
+            if done + inFlight > state.reached {
+                state.reached = done + inFlight
+                state.reachedAt = instant
             }
             state.meter.note(Double((counted ?? done) + inFlight), at: time)
             let progress = StageProgress(stage: stage, done: done, total: total, rate: state.meter.rate ?? 0)
@@ -98,6 +106,14 @@ final class ItemReporter: Sendable {
             return progress
         }
         if let progress { report(.progress(progress, inFlight: inFlight)) }
+    }
+
+    /// Seconds for which an upload has not moved; 0 in any other stage.
+    var stalledSeconds: Double {
+        state.withLock { state in
+            guard state.state == .uploading, state.stage == .uploading else { return 0 }
+            return (ContinuousClock.now - state.reachedAt) / .seconds(1)
+        }
     }
 
     /// Hands on what another process has written down.

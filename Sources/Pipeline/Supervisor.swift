@@ -135,6 +135,15 @@ package actor Supervisor {
         }
     }
 
+    /// Uploads that stand still in the middle of a request.
+    private func leaveStalled() {
+        guard case .once(let patience) = mode else { return }
+        for (id, claim) in claims where claim.reporter.stalledSeconds > max(patience, 1) {
+            left.insert(id)
+            claim.task.cancel()
+        }
+    }
+
     private func leaveIfHopeless(_ id: ItemID, nextTry: Date) {
         guard case .once(let patience) = mode, let since = stalledSince[id] else { return }
         if nextTry.timeIntervalSince(since) > patience { left.insert(id) }
@@ -174,6 +183,7 @@ package actor Supervisor {
                     ring()
                 }
                 if polls % 6 == 0 {
+                    leaveStalled()
                     try await noteProgress()
                     if network?.cameUp() == true { try await hurry() }
                 }

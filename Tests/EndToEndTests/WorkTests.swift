@@ -390,6 +390,27 @@ struct WorkTests {
         #expect(list.contains("nobody works on it; “ingest run” goes on") && !list.contains("next try"), "\(list)")
     }
 
+    @Test("patience ends a request that stands still as well")
+    func patienceInFlight() async throws {
+        let script = """
+            import socket
+            s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True)
+            kept = []
+            while True: kept.append(s.accept())
+            """
+        let silent = try RunningProgram("/usr/bin/env", ["python3", "-c", script], environment: home.environment)
+        try await eventually("it listens") { silent.output.hasSuffix("\n") }
+        try recording()
+        let port = silent.output.trimmingCharacters(in: .newlines)
+        let start = ContinuousClock.now
+        let outcome = try await home.run(
+            ["capture.bin", "--to", "http://127.0.0.1:\(port)/upload", "--patience", "2"])
+        #expect(outcome.status == 75 && outcome.errors.contains("no progress"), "\(outcome.errors)")
+        #expect(ContinuousClock.now - start < .seconds(40))
+        #expect(home.cached.count == 1)
+        silent.send(SIGKILL)
+    }
+
     @Test("a recording that grows is taken again as it then is; one that is replaced goes as it was taken")
     func changingRecordings() async throws {
         let server = try await BlockServer()
