@@ -171,7 +171,7 @@ struct OptionDeclaration: Sendable {
             }),
         declare(
             .uploading, [.upload, .run],
-            .value("threads", nil, "N", help: "threads of the video encoder (default: one a processor)") {
+            .value("threads", nil, "N", help: "threads of the video encoder (default: three for two processors)") {
                 (options, value) throws(ValueProblem) in options.threads = try Parse.number(value, in: 1...256)
             }),
         declare(

@@ -35,7 +35,7 @@ struct Session {
             list: list, cache: cache, environment: context.environment,
             settings: PipelineSettings(
                 jobs: options.jobs, limitRate: options.limitRate,
-                threads: options.threads ?? ThisProcess.processorCount,
+                threads: options.threads ?? max(1, ThisProcess.processorCount * 3 / 2),
                 niceness: options.niceness ?? niceness),
             log: LogSink.log(context, options), now: context.now, send: { sink.yield($0) })
     }

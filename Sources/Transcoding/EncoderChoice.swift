@@ -55,7 +55,9 @@ struct EncoderChoice: Equatable {
         let most: Int64 = framesPerSecond > 40 ? 68_000_000 : 45_000_000
         let rate: Int64 = [7_500_000, 12_000_000, most][size]
         return EncoderChoice(
-            codec: .h264, encoder: "libx264", speed: speed, quality: settings.quality ?? quality, cap: (rate, rate * 2),
+            codec: .h264, encoder: "libx264", speed: speed, quality: settings.quality ?? quality,
+            // Planning for a buffer costs a tenth of the fast preset's time.
+            cap: settings.preset == .fast ? nil : (rate, rate * 2),
             pixelFormat: "yuv420p", tag: "avc1", keyFrameSeconds: 2)
     }
 
