@@ -101,7 +101,7 @@ package final class RunningProgram: Sendable {
 
 /// Waits until something holds.
 package func eventually(
-    seconds: Double = 20, _ what: String, _ condition: () throws -> Bool
+    seconds: Double = 60, _ what: String, _ condition: () throws -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + .seconds(seconds)
     while try !condition() {

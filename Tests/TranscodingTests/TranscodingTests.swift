@@ -569,6 +569,7 @@ struct DamageTests {
         guard let media = TestPlace.media else { return }
         let making = try Making()
         let made = try await making.make(TestPath.make(media + "/phone-2004-h263-amrnb-sar12-11.3gp"))
+        #expect(made.fault == nil, "\(made.last)")
         let audio = try #require(try await Judge.probe(made.path).audio.first)
         #expect(abs(audio.length - 15.2) < 0.05)
     }
