@@ -31,6 +31,8 @@ package struct MediaJob: Hashable, Codable, Sendable {
 package enum MediaEvent: Hashable, Codable, Sendable {
     case progress(MediaProgress)
     case loss(Loss)
+    /// The kernel would not take these away from the process that works on a hostile file.
+    case unfenced([String])
     case probed(MediaReport)
     case made(MediaSummary)
     case failed(Fault)

@@ -17,6 +17,9 @@ package struct MediaProcess: Sendable {
         self.patience = patience
     }
 
+    /// Its whole environment. An arena of memory for every thread would be reserved in vain, and counts.
+    private static let variables = ["LANG": "C.UTF-8", "SVT_LOG": "1", "MALLOC_ARENA_MAX": "4"]
+
     /// Finds the program beside `ingest`, else in `../libexec/ingest/`.
     package static func locate(beside directory: FilePath) throws(Fault) -> FilePath {
         let candidates = [
@@ -48,7 +51,7 @@ package struct MediaProcess: Sendable {
     ) throws -> MediaEvent {
         let child: ChildProcess
         do {
-            child = try ChildProcess(program, arguments: [], variables: ["LANG": "C.UTF-8", "SVT_LOG": "1"])
+            child = try ChildProcess(program, arguments: [], variables: Self.variables)
             try child.send(Array(try JSONEncoder().encode(request)) + [UInt8(ascii: "\n")])
         } catch let error as SystemError {
             throw Fault(.encoderFailed, "the encoder could not be started: \(error)", retry: .later(after: 10))
@@ -93,7 +96,7 @@ package struct MediaProcess: Sendable {
         case .failed(let fault): throw fault
         case .made, .probed:
             if let event, ending == .exited(0) { return event }
-        case .progress, .loss, nil: break
+        case .progress, .loss, .unfenced, nil: break
         }
         let how =
             switch ending {

@@ -1,3 +1,4 @@
+import Diagnostics
 import FoundationEssentials
 import IngestModel
 import MediaProcess
@@ -143,6 +144,7 @@ struct Preparer {
         let losses = Collected<Loss>()
         let reporter = reporter
         let crashPoints = context.crashPoints
+        let log = context.log
         let stage: StageProgress.Stage = job.settings == nil ? .remuxing : .compressing
         let last = try await media.run(.prepare(job)) { event in
             switch event {
@@ -154,6 +156,8 @@ struct Preparer {
             case .loss(let loss):
                 losses.append(loss)
                 reporter.report(.loss(loss))
+            case .unfenced(let parts):
+                log.info("the encoder runs without a part of its fence", ["missing": parts.joined(separator: ", ")])
             case .made, .probed, .failed: break
             }
         }

@@ -82,8 +82,8 @@ package final class ChildProcess: Sendable {
         let words = [program.text] + arguments
         let settings = variables.map { "\($0)=\($1)" }
         var pid: Int32 = 0
-        let result = Self.withCStrings(words) { words in
-            Self.withCStrings(settings) { settings in
+        let result = CStrings.with(words.map { strdup($0) }) { words in
+            CStrings.with(settings.map { strdup($0) }) { settings in
                 program.withCString {
                     linux_spawn(
                         &pid, $0, words, settings, inputPipe.reading.number, outputPipe.writing.number, null.number)
@@ -135,17 +135,5 @@ package final class ChildProcess: Sendable {
     private static func nullDevice() throws(SystemError) -> FilePath {
         guard let path = FilePath("/dev/null") else { throw SystemError("open /dev/null", code: ENOENT) }
         return path
-    }
-
-    private static func withCStrings<Result>(
-        _ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
-    ) -> Result {
-        var pointers: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) }
-        defer { for pointer in pointers { free(pointer) } }
-        pointers.append(nil)
-        return pointers.withUnsafeBufferPointer { buffer in
-            guard let start = buffer.baseAddress else { preconditionFailure("the list ends with a null pointer") }
-            return body(start)
-        }
     }
 }

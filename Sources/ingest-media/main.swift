@@ -21,6 +21,15 @@ do {
 } catch {
     ThisProcess.exitNow(2)
 }
+#if DEBUG
+    let trial = ProcessArguments.all.first.map { String(decoding: $0, as: UTF8.self) }
+    if trial == "--try-without-fence" { FenceTrial.tryEverything(missing: []) }
+#endif
+// Before there is a second thread, and before a byte of the recording is looked at.
+let unfenced = request.fence.close()
+#if DEBUG
+    if trial == "--try-to-escape" { FenceTrial.tryEverything(missing: unfenced) }
+#endif
 // The other end of the input closes when whoever started this process ends: then nobody wants the result.
 Thread.detach {
     while let bytes = try? StandardStream.input.descriptor.readSome(atMost: 64), !bytes.isEmpty {}
@@ -29,12 +38,14 @@ Thread.detach {
 if case .prepare(let job) = request, let niceness = job.niceness {
     ThisProcess.lowerPriority(niceness: niceness)
 }
-MediaWorker { event in
+@Sendable func say(_ event: MediaEvent) {
     do {
         let line = try JSONEncoder().encode(event)
         try StandardStream.output.descriptor.write((Array(line) + [UInt8(ascii: "\n")]).span)
     } catch {
         ThisProcess.exitNow(1)
     }
-}.handle(request)
+}
+if !unfenced.isEmpty { say(.unfenced(unfenced)) }
+MediaWorker(emit: say).handle(request)
 ThisProcess.exitNow(0)

@@ -43,6 +43,37 @@ struct MediaProcessTests {
         }
     }
 
+    /// What a process with that argument could do that is none of its business, in the order in which it tried.
+    private func escapes(_ argument: String) async throws -> [String] {
+        let secret = "/tmp/ingest-media-secret"
+        try Data("secret".utf8).write(to: URL(fileURLWithPath: secret))
+        defer {
+            try? FileManager.default.removeItem(atPath: secret)
+            try? FileManager.default.removeItem(atPath: "/tmp/ingest-media-was-here")
+        }
+        let request = MediaRequest.probe(input: try TestPlace.fixture("capture.mov"), settings: CompressSettings())
+        let line = String(decoding: try JSONEncoder().encode(request), as: UTF8.self)
+        let outcome = try await RunningProgram(
+            "/bin/bash", ["-c", "(echo '\(line)'; sleep 2) | '\(TestPlace.programs)/ingest-media' \(argument)"],
+            environment: [:]
+        ).wait(seconds: 60)
+        return outcome.output.split(separator: "\n").map(String.init)
+    }
+
+    @Test("whoever takes over a codec can read no other file, reach no network, start no program, and take no 8 GiB")
+    func fence() async throws {
+        let free = try await escapes("--try-without-fence")
+        #expect(
+            Set(["read-passwd", "list-home", "write-file", "delete-file", "internet-socket", "other-program", "end"])
+                .isSubset(of: free), "\(free)")
+        let fenced = try await escapes("--try-to-escape")
+        if fenced.contains(where: { $0.hasPrefix("without ") }) {
+            print("NOTE: this kernel has not all that the fence is made of: \(fenced)")
+            return
+        }
+        #expect(fenced == ["end"], "\(fenced)")
+    }
+
     @Test("events come through, the last one is the result, and the request went in")
     func straight() async throws {
         let seen = Mutex<[MediaEvent]>([])

@@ -63,6 +63,18 @@ int linux_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 /// TCP_USER_TIMEOUT and keep-alive probes (tcp(7)): a peer that does not acknowledge for so long is gone.
 int linux_set_tcp_timeouts(int socket, unsigned int user_timeout_milliseconds, int keepalive_seconds);
 
+enum {
+    LINUX_FENCE_LIMITS = 1,
+    LINUX_FENCE_FILES = 2,
+    LINUX_FENCE_CALLS = 4,
+};
+
+/// Takes from the calling process, for good, all that one piece of work does not need: files but for those below `readable`
+/// and `writable` (NULL-terminated), the network, other processes; memory beyond `address_space` bytes, files beyond
+/// `file_size` bytes. Call it before there are other threads. Returns which parts the kernel would not give, 0 for none.
+unsigned int linux_fence(char *_Nullable const *_Nonnull readable, char *_Nullable const *_Nonnull writable,
+                         uint64_t address_space, uint64_t file_size);
+
 /// Runs a function on a new, detached thread (pthread_create(3)): 0, or an error number.
 int linux_start_thread(void (*_Nonnull run)(void *_Nonnull), void *_Nonnull context);
 
