@@ -44,7 +44,7 @@ enum ItemText {
     private static func remark(_ item: Item, _ attendance: Attendance, now: Date) -> String? {
         if item.state.isFinished { return nil }
         if item.state == .failed, let fault = item.fault {
-            return Words.sentence(fault.reason) + (fault.code.isCuredByRetrying ? " (ingest retry \(item.id))" : "")
+            return Words.sentence(fault.reason) + cure(item, fault)
         }
         if item.state == .paused { return "ingest resume \(item.id)" }
         if let wish = item.wish { return "asked to \(wish == .pause ? "pause" : "stop")" }
@@ -58,6 +58,14 @@ enum ItemText {
         }
         if attendance == .nobody { return "nobody works on it; “ingest run” goes on" }
         return nil
+    }
+
+    /// What helps against a fault that stays.
+    private static func cure(_ item: Item, _ fault: Fault) -> String {
+        if !fault.code.isCuredByRetrying { return "" }
+        // An item keeps its destination.
+        let other = fault.code == .refused ? ", or ingest remove \(item.id) and another --to" : ""
+        return " (ingest retry \(item.id)\(other))"
     }
 
     /// Everything that is known of an item.

@@ -105,11 +105,17 @@ final class TerminalOutput: EventOutput {
         drawn = 0
     }
 
-    /// The file's name gives way, not the numbers.
+    /// On a narrow terminal the name gives way first, then whole numbers from the end; never a part of one.
     private static func fit(_ line: Line, width: Int) -> String {
-        let room = width - 1 - line.text.count - 2
-        if line.file.count <= room { return line.file + "  " + line.text }
-        if room >= 8 { return line.file.prefix(room - 1) + "…  " + line.text }
-        return String(line.text.prefix(width - 1))
+        let room = width - 1
+        var parts = line.text.split(separator: "  ")
+        while parts.count > 1, parts.joined(separator: "  ").count + 2 + shortestName > room { parts.removeLast() }
+        let text = parts.joined(separator: "  ")
+        let nameRoom = room - text.count - 2
+        if line.file.count <= nameRoom { return line.file + "  " + text }
+        if nameRoom >= 2 { return line.file.prefix(nameRoom - 1) + "…  " + text }
+        return String(text.prefix(room))
     }
+
+    private static let shortestName = 8
 }

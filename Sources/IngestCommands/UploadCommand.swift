@@ -11,6 +11,7 @@ enum UploadCommand {
     static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
         try checkToken(options, context)
+        try checkPreset(invocation, context)
         let session = try Session(context, options: options)
         var intake = FileIntake(context: context, options: options, session: session)
         for operand in invocation.operands { try await intake.add(operand) }
@@ -24,7 +25,12 @@ enum UploadCommand {
         }
         let worked = try await Working.run(
             context, options, session, mode: .once(patience: options.patience), ids: Set(intake.ids))
-        if worked.signal == nil, context.output.isClosed { return .interrupted }
+        if worked.signal == nil, context.output.isClosed {
+            // Whoever closed the pipe does not want to hear about it; the status tells.
+            var isDone = intake.refusals.isEmpty
+            for id in intake.ids where try await session.list.item(id)?.state != .done { isDone = false }
+            return isDone ? .done : .interrupted
+        }
         if worked.isInterrupted {
             // Also by SIGTERM: the file asked for has not gone up.
             context.say(try await interruption(of: intake.ids, session))
@@ -33,6 +39,19 @@ enum UploadCommand {
         var statuses = intake.refusals
         for id in intake.ids { statuses.append(try await status(of: id, context, session)) }
         return ExitCode.combined(statuses)
+    }
+
+    /// `--compress small FILE` names a file “small”; nearly always a preset was meant.
+    private static func checkPreset(_ invocation: Invocation, _ context: CommandContext) throws {
+        guard invocation.options.compress != nil else { return }
+        for operand in invocation.operands.map({ String(decoding: $0, as: UTF8.self) }) {
+            let presets = CompressSettings.Preset.allCases.map { $0.rawValue }
+            guard let preset = EditDistance.nearest(to: operand, among: presets), !operand.contains("."),
+                let path = context.absolute(Array(operand.utf8)), (try? FileSystem.statusIfExists(of: path)) == nil
+            else { continue }
+            throw CommandFailure(
+                .usage, "there is no file “\(operand.printable)”; a preset is given as --compress=\(preset)")
+        }
     }
 
     /// Before anything is copied: a token that cannot be read now is not going to be later.

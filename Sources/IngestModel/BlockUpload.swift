@@ -250,7 +250,7 @@ package struct BlockUpload: Sendable {
             Fault(
                 .credentials,
                 "the destination does not accept the token (\(response.status))\(detail(response)); give the right one "
-                    + "with --token-file or INGEST_TOKEN, then: ingest retry"))
+                    + "with --token-file or INGEST_TOKEN"))
     }
 
     private mutating func resolveConflict(_ response: Response, newKey: UUID) -> Outcome {

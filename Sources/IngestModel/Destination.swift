@@ -97,7 +97,8 @@ package enum DestinationAddress: Hashable, Sendable {
             self = .builtIn
             return
         }
-        let typed = argument.hasPrefix("block+") ? String(argument.dropFirst("block+".count)) : argument
+        let isBlock = argument.lowercased().hasPrefix("block+")
+        let typed = isBlock ? String(argument.dropFirst("block+".count)) : argument
         do {
             self = .block(try ServerURL(typed), typed: argument)
         } catch {

@@ -92,6 +92,7 @@ final class ItemReporter: Sendable {
                 state.stage = stage
                 state.meter = RateMeter()
                 state.reached = -1
+                state.lastEvent = nil
             }
             if done + inFlight > state.reached {
                 state.reached = done + inFlight

@@ -19,12 +19,7 @@ struct Preparer {
     /// - Throws: `Fault`, `CancellationError`, or what the list throws. What was unfinished is left for the cleanup.
     func prepare(_ item: Item) async throws -> Item? {
         let recording = item.recording
-        let now = Int64(context.now().timeIntervalSince1970)
-        let identity = try await offPool { _ in
-            let opened = try Recording(recording)
-            try opened.checkFinished(at: now)
-            return try opened.identity()
-        }
+        let identity = try await settledIdentity(of: recording)
         let preparation = item.options.preparation
         let name = try await name(for: item, preparation)
         guard let begun = try await context.commit(.preparationBegan(identity, name: name), to: item) else {
@@ -40,6 +35,21 @@ struct Preparer {
         context.crashPoints.reach(.afterSealRenamed)
         if let ready { reporter.reportState(of: ready) }
         return ready
+    }
+
+    /// Waits until nobody has written it for a moment.
+    private func settledIdentity(of recording: FilePath) async throws -> RecordingIdentity {
+        for _ in 0..<3 {
+            let now = context.now().timeIntervalSince1970
+            let (identity, wait) = try await offPool { _ in
+                let opened = try Recording(recording)
+                let wait = try opened.unsettledFor(at: now)
+                return (wait > 0 ? nil : try opened.identity(), wait)
+            }
+            if let identity { return identity }
+            try await Task.sleep(for: .seconds(min(wait, Recording.settlingTime)))
+        }
+        throw Recording.beingWritten
     }
 
     /// The name chosen when the item was put on the list, unless an earlier attempt changed the container.

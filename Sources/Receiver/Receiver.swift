@@ -125,7 +125,9 @@ final class ReceiverCore: RequestHandler {
         do {
             let shown = head.query["token"] ?? head.headers["authorization"].map { Self.bearer($0) } ?? ""
             try authorise(shown)
-            guard let file = try store.finishedFile(named: name) else {
+            // What came while a token was demanded has a name that can be guessed.
+            let isReachable = settings.token != nil || StoredName.isUnguessable(name)
+            guard isReachable, let file = try store.finishedFile(named: name) else {
                 return .refusal(Refusal(404, .other, "there is no such file"))
             }
             return try FileResponse.make(file, name: name, range: head.headers["range"])

@@ -33,6 +33,13 @@ package enum StoredName {
         return name
     }
 
+    /// Whether the name carries 128 random bits, as those do that were given without a token.
+    package static func isUnguessable(_ name: String) -> Bool {
+        name.split(separator: "-").contains { part in
+            part.prefix { $0.isHexDigit }.count == 32 && (part.count == 32 || part.dropFirst(32).first == ".")
+        }
+    }
+
     private static func text(_ scalars: some Sequence<Unicode.Scalar>) -> String {
         var view = String.UnicodeScalarView()
         view.append(contentsOf: scalars)

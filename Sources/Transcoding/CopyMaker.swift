@@ -11,6 +11,8 @@ struct CopyMaker {
     struct Made {
         let plan: CopyPlan
         let tallies: [StreamTally]
+        /// The tags of the whole file that were given to the muxer.
+        let tags: [String: String]
         let summary: MediaSummary
     }
 
@@ -34,7 +36,7 @@ struct CopyMaker {
             throw Source.fault(for: error)
         }
         let tallies = lanes.flatMap { $0.shared.found }
-        return Made(plan: plan, tallies: tallies, summary: summary(of: plan, tallies))
+        return Made(plan: plan, tallies: tallies, tags: metadata, summary: summary(of: plan, tallies))
     }
 
     private func timecode(in input: InputFile) -> String? {

@@ -30,7 +30,16 @@ package struct MediaWorker: Sendable {
         if let fault = DamageCheck.fault(in: made.tallies) { throw fault }
         for loss in DamageCheck.losses(in: made.tallies) { emit(.loss(loss)) }
         emit(.progress(MediaProgress(stage: .checking, fraction: 0, frames: made.summary.videoFrames)))
-        try Verification(path: job.output, emit: emit).check(against: made.tallies)
+        let verification = Verification(path: job.output, emit: emit)
+        try verification.check(against: made.tallies)
+        let missing = try verification.missing(of: made.tags)
+        if !missing.isEmpty {
+            emit(
+                .loss(
+                    Loss(
+                        what: "the tag\(missing.count == 1 ? "" : "s") \(missing.joined(separator: ", "))",
+                        reason: "not carried over yet")))
+        }
         return made.summary
     }
 }

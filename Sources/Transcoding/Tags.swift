@@ -25,6 +25,14 @@ enum Tags {
         return kept
     }
 
+    /// Whether the muxer writes the tag in another place or under another name: the time code as a track, the position as
+    /// `location`, languages' variants as the tag itself.
+    static func isWrittenOtherwise(_ key: String, in tags: [String: String]) -> Bool {
+        if key == "timecode" || key == "com.apple.quicktime.location.ISO6709" { return true }
+        guard let dash = key.lastIndex(of: "-"), key.distance(from: dash, to: key.endIndex) == 4 else { return false }
+        return tags[String(key[..<dash])] == tags[key]
+    }
+
     private static func isContainersOwn(_ key: String) -> Bool {
         let lower = key.lowercased()
         return containersOwn.contains(lower) || lower.hasPrefix("_statistics")

@@ -27,6 +27,16 @@ struct Verification {
         }
     }
 
+    /// Which of the tags the file does not have after all: the muxer passes over what its container has no place for.
+    ///
+    /// - Parameter tags: those that were asked for.
+    /// - Returns: their names, sorted.
+    /// - Throws: a fault `verification` where it cannot be opened.
+    func missing(of tags: [String: String]) throws(Fault) -> [String] {
+        let found = Set(try open().metadata.keys.map { $0.lowercased() })
+        return tags.keys.filter { !found.contains($0.lowercased()) && !Tags.isWrittenOtherwise($0, in: tags) }.sorted()
+    }
+
     private func open() throws(Fault) -> InputFile {
         do {
             return try InputFile(path: path.bytes, formats: ["mov"])

@@ -11,6 +11,10 @@ enum TransportFault {
             Fault(.unreachable, "the name \(host) cannot be resolved; is the network there?", retry: .later(after: nil))
         case .notConnected(let detail):
             Fault(.unreachable, "\(host) cannot be reached (\(detail))", retry: .later(after: nil))
+        case .interrupted(let detail) where detail.contains("wrong version number"):
+            Fault(
+                .unreachable, "\(host) speaks no TLS on that port; is http meant instead of https?",
+                retry: .later(after: nil))
         case .interrupted(let detail):
             Fault(.unreachable, "the connection to \(host) broke (\(detail))", retry: .later(after: nil))
         case .timedOut(let detail):

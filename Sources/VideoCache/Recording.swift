@@ -114,26 +114,26 @@ package struct Recording: ~Copyable, Sendable {
         return try? recording.identity()
     }
 
-    /// Fails while somebody seems to be writing it: whoever has it open for writing and has written lately, or, where the
-    /// kernel cannot tell, anybody who has written just now.
+    /// How long a file is left alone after its last change, in seconds, where nobody has it open for writing, or the
+    /// kernel cannot tell: some writers open it anew for every piece.
+    package static let settlingTime = 2.0
+
+    /// How long it has to be left alone.
     ///
     /// - Parameter now: seconds since 1970.
-    /// - Throws: a fault `recordingChanged` that may pass.
-    package func checkFinished(at now: Int64) throws(Fault) {
-        let age = now - opened.modified.seconds
-        let limit: Int64 =
-            switch file.hasWriter() {
-            case true?: 30
-            case false?: 0
-            case nil: 2
-            }
-        // A time far in the future says nothing.
-        if age > -2, age < limit {
-            throw Fault(
-                .recordingChanged, "it is still being written; it is taken once it is finished",
-                retry: .later(after: 2))
-        }
+    /// - Returns: seconds until it may be taken, 0 for a file that has settled.
+    /// - Throws: a fault `recordingChanged` that may pass, while somebody has it open for writing and has written within
+    ///   half a minute.
+    package func unsettledFor(at now: Double) throws(Fault) -> Double {
+        let age = now - Double(opened.modified.seconds) - Double(opened.modified.nanoseconds) / 1e9
+        // A time in the future says nothing.
+        if age < -Self.settlingTime { return 0 }
+        if file.hasWriter() == true, age < 30 { throw Self.beingWritten }
+        return max(0, Self.settlingTime - age)
     }
+
+    package static let beingWritten = Fault(
+        .recordingChanged, "it is still being written; it is taken once it is finished", retry: .later(after: 2))
 
     /// Compares what stands at the path now with what a copy was taken from.
     ///

@@ -464,19 +464,37 @@ struct WorkTests {
         server.stop()
     }
 
+    @Test("a recording that is written piece by piece, opened anew for each, is left alone until it has settled")
+    func writtenInPieces() async throws {
+        let server = try await BlockServer()
+        let bytes = try recording(size: 1 << 20)
+        try append([0], to: home.path + "/capture.bin")
+        let writer = try RunningProgram(
+            "/bin/bash",
+            ["-c", "for i in 1 2 3 4 5 6; do sleep 0.3; printf \"$i\" >> '\(home.path)/capture.bin'; done"],
+            environment: home.environment)
+        let program = try home.start(["capture.bin", "--to", server.destination])
+        _ = try await writer.wait()
+        #expect(try await program.wait().status == 0)
+        #expect(
+            try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes + [0] + Array("123456".utf8)).hex])
+        server.stop()
+    }
+
     @Test("a recording that somebody is writing is left alone until it is finished")
     func beingWritten() async throws {
         let server = try await BlockServer()
         let bytes = try recording(size: 1 << 20)
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: home.path + "/capture.bin"))
         try file.seekToEnd()
+        try file.write(contentsOf: Data([0]))
         let program = try home.start(["capture.bin", "--to", server.destination])
         try await eventually("it waits") { program.errors.contains("still being written") }
         try file.write(contentsOf: Data([1, 2, 3]))
         try file.close()
         let outcome = try await program.wait()
         #expect(outcome.status == 0, "\(outcome.errors)")
-        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes + [1, 2, 3]).hex])
+        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes + [0, 1, 2, 3]).hex])
         server.stop()
     }
 

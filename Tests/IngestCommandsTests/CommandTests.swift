@@ -257,11 +257,18 @@ struct CommandTests {
     func guesses() async throws {
         for (words, hint) in [
             (["lsit"], "Did you mean “ingest list”?"), (["recieve"], "Did you mean “ingest receive”?"),
-            (["-c", "fast"], "--compress=fast"), (["-"], "name a file"),
+            (["-"], "name a file"), (["fast"], "--compress=fast"),
         ] {
             let result = try await run(words)
             #expect(result.status == .failed && result.errors.contains(hint), "\(words) \(result.errors)")
         }
+        // Nothing is begun with another preset than was meant.
+        try directory.write([1], to: "x.mov")
+        for words in [["x.mov", "--compress", "smal"], ["-c", "fast", "x.mov"]] {
+            let result = try await run(words)
+            #expect(result.status == .usage && result.errors.contains("a preset is given as"), "\(result.errors)")
+        }
+        #expect(try await run(["list", "--all", "--json"]).output == "[]\n")
         #expect(try await !run(["capture.mov"]).errors.contains("Did you mean"))
         #expect(try await run(["help"]).output == run(["--help"]).output)
         #expect(try await run(["help", "run"]).output == run(["run", "--help"]).output)

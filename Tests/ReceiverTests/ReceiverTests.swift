@@ -314,6 +314,27 @@ struct ReceiverTests {
         #expect(try await post(form, to: receiver).status == 400)
     }
 
+    @Test("what came while a token was demanded is not served without one")
+    func storesOfBoth() async throws {
+        let guarded = try start(ReceiverSettings(token: "secret"))
+        let token = try #require(
+            try await post(Form(sequence: 0, size: 3, token: "secret"), to: guarded).answer?.uploadToken)
+        var last = Form(sequence: 1, size: 3, upload: token, block: [1, 2, 3])
+        last.token = "secret"
+        let plain = try #require(try await post(last, to: guarded).answer?.fileURL?.split(separator: "/").last)
+        let open = try start()
+        let other = try await self.open(open, size: 3)
+        let random = try #require(
+            try await post(Form(sequence: 1, size: 3, upload: other, block: [1, 2, 3]), to: open).answer?.fileURL?
+                .split(separator: "/").last)
+        func status(_ name: Substring, _ receiver: Receiver) async throws -> Int {
+            try await client.send(HTTPRequest(.get, "http://\(receiver.address)/received/\(name)")).status
+        }
+        #expect(try await status(plain, open) == 404)
+        #expect(try await status(random, open) == 200)
+        #expect(try await status(plain, guarded) == 401)
+    }
+
     @Test("DELETE drops what is unfinished, and leaves alone what is complete")
     func dropping() async throws {
         let receiver = try start()

@@ -187,6 +187,20 @@ struct TranscodingTests {
         #expect(made.losses.map { $0.what } == ["stream 3 (subtitle, mov_text)"])
     }
 
+    @Test("tags that the copy does not have are named, the others are not")
+    func tags() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "tagged.mkv",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=0.5", "-c:v", "libx264", "-metadata",
+                "title=Match", "-metadata", "camera_serial=4711", "-metadata", "lens=35mm",
+            ])
+        let made = try await making.make(source)
+        #expect(made.losses.map { $0.what.lowercased() } == ["the tags camera_serial, lens"], "\(made.losses)")
+        #expect(try await Judge.probe(made.path).format?.tags?["title"] == "Match")
+    }
+
     @Test("AAC is kept as it is where it is good enough, and made anew where it is not")
     func aac() async throws {
         let making = try setUp()
