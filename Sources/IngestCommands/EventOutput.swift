@@ -76,6 +76,8 @@ final class PlainOutput: EventOutput {
     private let isQuiet: Bool
     private let isVerbose: Bool
     private var saidAt: [ItemID: Date] = [:]
+    /// What was said last of each item's state: another try is no news.
+    private var saidStates: [ItemID: ItemState] = [:]
 
     private static let interval = 10.0
 
@@ -87,14 +89,20 @@ final class PlainOutput: EventOutput {
 
     func show(_ event: PipelineEvent) {
         if case .progress(let progress, let inFlight) = event.kind {
-            if isQuiet { return }
+            if isQuiet || progress.stage == .uploading && progress.done + inFlight == 0 { return }
             if let said = saidAt[event.id], event.time.timeIntervalSince(said) < Self.interval { return }
             saidAt[event.id] = event.time
             say("\(event.file): " + Words.progress(progress, inFlight: inFlight, remaining: Words.remaining(progress)))
             return
         }
-        if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose) { say(line) }
+        if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose), isNews(event) { say(line) }
         if case .done(let receipt, _) = event.kind { context.output.write(receipt.url.printable + "\n") }
+    }
+
+    private func isNews(_ event: PipelineEvent) -> Bool {
+        guard case .state(let state) = event.kind, !isVerbose else { return true }
+        defer { saidStates[event.id] = state }
+        return saidStates[event.id] != state
     }
 
     func say(_ sentence: String) {

@@ -76,7 +76,9 @@ enum Help {
                 + "nice 10 and idle I/O priority."
         case .list: "Shows what is on its way, what waits, and what failed and why."
         case .show: "Shows everything that is known of one item: how its copy was made, what was lost, how far it is."
-        case .pause: "A running ingest stops the items within half a second. What has been prepared and sent is kept."
+        case .pause:
+            "A running ingest stops the items within half a second. What has been prepared and sent is kept. An “ingest "
+                + "FILE” that was only for them ends."
         case .resume: "Lets paused items go on; a running ingest takes them up, else start “ingest run”."
         case .retry: "Lets failed items go on where they stopped, at once."
         case .next: "Puts the items before all others; the last one named comes first."

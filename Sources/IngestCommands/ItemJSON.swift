@@ -57,8 +57,8 @@ struct ItemJSON: Encodable {
     func encode(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: Key.self)
         try values.encode(item.id, forKey: .id)
-        try values.encode(item.uuid, forKey: .uuid)
-        try values.encode(item.group, forKey: .group)
+        try values.encode(item.uuid.uuidString.lowercased(), forKey: .uuid)
+        try values.encode(item.group?.uuidString.lowercased(), forKey: .group)
         try values.encode(item.recording.text, forKey: .file)
         try values.encode(item.options.title ?? item.recording.name?.text, forKey: .title)
         try values.encode(item.state, forKey: .state)

@@ -101,7 +101,7 @@ struct OptionDeclaration: Sendable {
             }),
         declare(
             .compressing, [.upload, .probe],
-            .value("quality", nil, "N", help: "the encoder's constant rate factor, lower is better") {
+            .value("quality", nil, "N", help: "the encoder's constant rate factor, 1 to 63, lower is better") {
                 (options, value) throws(ValueProblem) in options.quality = try Parse.number(value, in: 1...63)
             }),
         declare(
@@ -185,7 +185,10 @@ struct OptionDeclaration: Sendable {
     private static let receiving: [OptionDeclaration] = [
         declare(
             .receiving, [.receive],
-            .value("listen", nil, "ADDR:PORT", help: "where to listen (default 127.0.0.1:8899); port 0 picks one") {
+            .value(
+                "listen", nil, "ADDR:PORT",
+                help: "where to listen (default 127.0.0.1:8899); :PORT is every address, port 0 picks one"
+            ) {
                 (options, value) throws(ValueProblem) in
                 guard let address = ListenAddress(argument: value.text) else { throw .expected("ADDR:PORT") }
                 options.listen = address

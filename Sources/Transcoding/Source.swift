@@ -74,7 +74,7 @@ enum Source {
         switch error.errorNumber {
         case 28, 122:
             Fault(
-                .diskFull, "the disk of the cache is full; make room, then: ingest run", retry: .later(after: 30))
+                .diskFull, "the disk of the cache is full; make room", retry: .later(after: 30))
         case 12: Fault(.encoderFailed, "there is not enough memory to encode it", retry: .later(after: 60))
         default:
             Fault(.encoderFailed, "it could not be encoded (\(error)); without --compress it is uploaded as it is")

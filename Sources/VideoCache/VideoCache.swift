@@ -238,7 +238,7 @@ package struct VideoCache: Sendable {
             throw Fault(
                 .diskFull,
                 "the disk of the cache (\(directory.text)) has \(free.forReading) free, and the copy needs "
-                    + "\(size.forReading); make room, then: ingest run", retry: .later(after: 30))
+                    + "\(size.forReading); make room", retry: .later(after: 30))
         }
     }
 
@@ -247,7 +247,7 @@ package struct VideoCache: Sendable {
         if error.isOutOfSpace {
             return Fault(
                 .diskFull,
-                "the disk of the cache (\(error.path?.parent.text ?? "?")) is full; make room, then: ingest run",
+                "the disk of the cache (\(error.path?.parent.text ?? "?")) is full; make room",
                 retry: .later(after: 30))
         }
         if error.isNotFound {
