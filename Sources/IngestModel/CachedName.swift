@@ -32,6 +32,13 @@ package enum CachedName {
         return valid(beginning + cut(stem, to: room) + ending)
     }
 
+    /// The name that an unfinished copy is going to have; `nil` for any other name.
+    package static func whole(ofUnfinished name: FileName) -> FileName? {
+        let suffix = Array(partSuffix.utf8)
+        guard name.bytes.suffix(suffix.count) == suffix[...] else { return nil }
+        return FileName(bytes: Array(name.bytes.dropLast(suffix.count)))
+    }
+
     /// At most `limit` bytes, cut between characters where the bytes are UTF-8.
     private static func cut(_ bytes: [UInt8], to limit: Int) -> [UInt8] {
         if bytes.count <= limit { return bytes }

@@ -37,7 +37,7 @@ package struct Reconciliation: Sendable {
         try await settleOwed(isDry: isDry, &report)
         let known = try await context.list.namesInUse()
         for name in names.sorted(by: { $0.text < $1.text }) {
-            if known[name] != nil || known.keys.contains(where: { $0.appending(CachedName.partSuffix) == name }) {
+            if known[name] != nil || CachedName.whole(ofUnfinished: name).flatMap({ known[$0] }) != nil {
                 report.held += context.cache.size(of: name)?.value ?? 0
                 continue
             }
@@ -46,6 +46,8 @@ package struct Reconciliation: Sendable {
             } catch let fault as Fault {
                 // The others are no worse for it.
                 report.leftAlone.append("\(name.text.printable): \(fault.reason)")
+            } catch let error as SystemError {
+                report.leftAlone.append("\(name.text.printable): \(error)")
             }
         }
         if isDry {
@@ -76,7 +78,7 @@ package struct Reconciliation: Sendable {
             if context.cache.holds(name) { report.leftAlone.append("\(name.text.printable): is no file of the cache") }
             return
         }
-        if name.text.hasSuffix(CachedName.partSuffix) {
+        if CachedName.whole(ofUnfinished: name) != nil {
             report.deleted.append(name.text.printable)
             report.freed += size.value
             if !isDry { try context.cache.deleteUnfinished(name) }

@@ -157,6 +157,8 @@ struct NameTests {
             seconds: 1_700_000_000, original: try #require(FileName(String(repeating: "x", count: 234) + ".part.mov.x"))
         )
         #expect(!long.text.hasSuffix(".part"))
+        #expect(CachedName.whole(ofUnfinished: try #require(FileName("5-a.mov.part")))?.text == "5-a.mov")
+        #expect(CachedName.whole(ofUnfinished: try #require(FileName("5-a.mov"))) == nil)
     }
 
     @Test("a name that is too long is cut in its stem, between characters, and leaves room for the part suffix")

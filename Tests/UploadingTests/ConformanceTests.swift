@@ -281,6 +281,16 @@ struct FaultTests {
         directory = try TemporaryDirectory()
     }
 
+    /// A sealed copy of these bytes.
+    private func copy(_ bytes: [UInt8], blockSize: Int64) throws -> UploadSource {
+        UploadSource(
+            file: SharedDescriptor(try FileSystem.open(directory.write(bytes, to: "copy"), .reading)),
+            seal: Seal(
+                id: UUID(), size: ByteCount(Int64(bytes.count)), modified: FileTime(seconds: 1, nanoseconds: 1),
+                sha256: nil),
+            name: "x.mov", blockSize: ByteCount(blockSize), limiters: [])
+    }
+
     /// Uploads as the pipeline does: again after every fault that may pass, with the source that is there.
     private func upload(
         to server: BlockServer, blockSize: Int64 = 1000, path: String = "", token: String = "",
@@ -382,10 +392,7 @@ struct FaultTests {
         let other = try await BlockServer()
         let redirecting = try HTTPServer(
             listen: ListenAddress(host: "127.0.0.1", port: 0), handler: Redirect(location: other.url))
-        let source = UploadSource(
-            file: SharedDescriptor(try FileSystem.open(directory.write(Self.bytes, to: "copy"), .reading)),
-            seal: Seal(id: UUID(), size: ByteCount(8500), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
-            name: "x.mov", blockSize: ByteCount(10_000), limiters: [])
+        let source = try copy(Self.bytes, blockSize: 10_000)
         let destination = BlockDestination(
             url: try ServerURL("http://\(redirecting.address)/upload"), client: HTTPClient(proxies: .none),
             credentials: Credentials(tokenFile: nil, fixedToken: "secret"))
@@ -399,10 +406,7 @@ struct FaultTests {
         let server = try await BlockServer()
         let redirecting = try HTTPServer(
             listen: ListenAddress(host: "127.0.0.1", port: 0), handler: Redirect(location: server.url))
-        let source = UploadSource(
-            file: SharedDescriptor(try FileSystem.open(directory.write(Self.bytes, to: "copy"), .reading)),
-            seal: Seal(id: UUID(), size: ByteCount(8500), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
-            name: "x.mov", blockSize: ByteCount(1000), limiters: [])
+        let source = try copy(Self.bytes, blockSize: 1000)
         let destination = BlockDestination(
             url: try ServerURL("http://\(redirecting.address)/upload"), client: HTTPClient(proxies: .none),
             credentials: Credentials(tokenFile: nil, fixedToken: nil))
@@ -432,10 +436,7 @@ struct FaultTests {
         let server = try RunningProgram("/usr/bin/env", ["python3", "-c", script, answer], environment: [:])
         try await eventually("it listens") { server.output.hasSuffix("\n") }
         defer { server.send(SIGKILL) }
-        let source = UploadSource(
-            file: SharedDescriptor(try FileSystem.open(directory.write([1, 2, 3], to: "copy"), .reading)),
-            seal: Seal(id: UUID(), size: ByteCount(3), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
-            name: "x.mov", blockSize: ByteCount(1000), limiters: [])
+        let source = try copy([1, 2, 3], blockSize: 1000)
         let destination = BlockDestination(
             url: try ServerURL("http://127.0.0.1:\(server.output.trimmingCharacters(in: .newlines))/upload"),
             client: HTTPClient(proxies: .none), credentials: Credentials(tokenFile: nil, fixedToken: nil))
@@ -467,11 +468,7 @@ struct FaultTests {
         let server = try await BlockServer(arguments: ["--token", "right"])
         try Data("right\r\nmore".utf8).write(to: URL(fileURLWithPath: file.text))
         _ = chmod(file.text, 0o600)
-        let source = UploadSource(
-            file: SharedDescriptor(try FileSystem.open(directory.write([1, 2, 3], to: "copy"), .reading)),
-            seal: Seal(id: UUID(), size: ByteCount(3), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
-            name: "x.mov",
-            blockSize: ByteCount(1000), limiters: [])
+        let source = try copy([1, 2, 3], blockSize: 1000)
         let destination = BlockDestination(
             url: try ServerURL(server.url), client: HTTPClient(proxies: .none),
             credentials: Credentials(tokenFile: file, fixedToken: nil))
@@ -484,11 +481,7 @@ struct FaultTests {
     @Test("nobody there, no such name, another protocol: each in words, each worth another try")
     func away() async throws {
         let client = HTTPClient(proxies: .none)
-        let source = UploadSource(
-            file: SharedDescriptor(try FileSystem.open(directory.write([1, 2, 3], to: "copy"), .reading)),
-            seal: Seal(id: UUID(), size: ByteCount(3), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
-            name: "x.mov",
-            blockSize: ByteCount(1000), limiters: [])
+        let source = try copy([1, 2, 3], blockSize: 1000)
         for url in ["http://127.0.0.1:1/upload", "http://no.such.host.invalid/upload"] {
             let destination = BlockDestination(
                 url: try ServerURL(url), client: client, credentials: Credentials(tokenFile: nil, fixedToken: nil))
