@@ -20,6 +20,9 @@ struct CopyMaker {
         let input = try Source.open(job.input)
         let plan = try CopyPlan.make(for: input, settings: job.settings)
         for loss in plan.losses { emit(.loss(loss)) }
+        if plan.video != nil, SecondEye.isIn(job.input) {
+            emit(.loss(Loss(what: "the second eye's picture", reason: "spatial video is not carried over yet")))
+        }
         var metadata = Tags.kept(fromFile: input.metadata)
         // Written by the muxer into a track of its own.
         if let timecode = plan.video?.stream.metadata["timecode"] ?? timecode(in: input) {

@@ -201,6 +201,23 @@ struct TranscodingTests {
         #expect(try await Judge.probe(made.path).format?.tags?["title"] == "Match")
     }
 
+    @Test("spatial video: the second eye is named as lost, in either kind of copy")
+    func secondEye() async throws {
+        let making = try setUp()
+        let flat = try TestPlace.fixture("whole.mp4")
+        #expect(try await making.make(flat).losses.isEmpty)
+        // A description of a second eye, as far as it can be told from outside: its box, in the index.
+        var bytes = try flat.contents()
+        let udta = try #require(bytes.firstRange(of: Array("udta".utf8))?.lowerBound)
+        let inside = try #require(bytes[udta...].firstRange(of: Array("ilst".utf8))?.lowerBound)
+        bytes.replaceSubrange(inside..<(inside + 4), with: Array("lhvC".utf8))
+        let spatial = try making.directory.write(bytes, to: "spatial.mp4")
+        for settings in [CompressSettings(preset: .fast), nil] {
+            let losses = try await making.make(spatial, settings).losses.map { $0.what }
+            #expect(losses.contains("the second eye's picture"), "\(losses)")
+        }
+    }
+
     @Test("AAC is kept as it is where it is good enough, and made anew where it is not")
     func aac() async throws {
         let making = try setUp()
