@@ -24,6 +24,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CChecksums"),
         .target(name: "CLinux"),
+        .target(name: "CTOML", linkerSettings: [.linkedLibrary("stdc++")]),
 
         // Pure values and decisions.
         .target(name: "IngestModel", swiftSettings: safe),
@@ -56,6 +57,10 @@ let package = Package(
         .target(
             name: "VideoCache", dependencies: ["Checksums", "IngestModel", "SystemIO"], swiftSettings: safe),
 
+        .target(
+            name: "Settings", dependencies: ["CTOML", "IngestModel", "OptionParsing", "SystemIO"], swiftSettings: common
+        ),
+
         // Where they meet.
         .target(
             name: "Pipeline",
@@ -67,7 +72,8 @@ let package = Package(
         .target(
             name: "IngestCommands",
             dependencies: [
-                "Diagnostics", "HTTPServer", "IngestModel", "OptionParsing", "Pipeline", "Receiver", "SystemIO",
+                "Diagnostics", "HTTPServer", "IngestModel", "OptionParsing", "Pipeline", "Receiver", "Settings",
+                "SystemIO",
                 "UploadList", "Uploading", "VideoCache",
             ],
             swiftSettings: safe),
@@ -125,6 +131,10 @@ let package = Package(
             swiftSettings: common),
         .testTarget(name: "OptionParsingTests", dependencies: ["OptionParsing"], swiftSettings: common),
         .testTarget(
+            name: "SettingsTests",
+            dependencies: ["IngestModel", "IngestTestSupport", "OptionParsing", "Settings", "SystemIO"],
+            swiftSettings: common),
+        .testTarget(
             name: "IngestCommandsTests",
             dependencies: ["IngestCommands", "IngestModel", "IngestTestSupport", "SystemIO", "ingest-media"],
             swiftSettings: common),
@@ -132,5 +142,6 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: ["Checksums", "HTTPClient", "IngestModel", "IngestTestSupport", "ingest", "ingest-media"],
             swiftSettings: common),
-    ]
+    ],
+    cxxLanguageStandard: .cxx17
 )

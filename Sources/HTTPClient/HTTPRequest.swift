@@ -9,6 +9,7 @@ package struct HTTPRequest: Sendable {
     /// Names and values; neither may hold a line end.
     package var headers: [(name: String, value: String)]
     package var body: HTTPBody
+    package var route = HTTPRoute()
     /// Slows the body down; all of them hold.
     package var limiters: [RateLimiter]
     /// How long the answer may take once the whole body is sent, in seconds.
@@ -31,6 +32,35 @@ package struct HTTPRequest: Sendable {
         self.answerTimeout = answerTimeout
         self.largestAnswer = largestAnswer
         self.onSent = onSent
+    }
+}
+
+/// How a server is reached and trusted, where that is not as for all others.
+package struct HTTPRoute: Hashable, Sendable {
+    /// The path of a PEM file of authorities, which takes the place of the system's.
+    package var certificateAuthorities: String?
+    /// The paths of PEM files by which the server knows who we are.
+    package var clientCertificate: String?
+    package var clientKey: String?
+    /// A proxy's URL, empty for none; `nil` takes the client's.
+    package var proxy: String?
+
+    package init(
+        certificateAuthorities: String? = nil, clientCertificate: String? = nil, clientKey: String? = nil,
+        proxy: String? = nil
+    ) {
+        self.certificateAuthorities = certificateAuthorities
+        self.clientCertificate = clientCertificate
+        self.clientKey = clientKey
+        self.proxy = proxy
+    }
+
+    /// The same for a stranger.
+    package var withoutIdentity: HTTPRoute {
+        var route = self
+        route.clientCertificate = nil
+        route.clientKey = nil
+        return route
     }
 }
 

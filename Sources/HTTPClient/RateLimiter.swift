@@ -41,27 +41,58 @@ package struct TokenBucket: Sendable {
     }
 }
 
-/// A token bucket that several transfers share.
+/// A limit that several transfers share, and that may change while they run.
 package final class RateLimiter: Sendable {
-    private let bucket: Mutex<TokenBucket>
+    private struct State {
+        /// `nil` while nothing is limited.
+        var bucket: TokenBucket?
+        /// When the rate was last asked for.
+        var askedAt = -Double.infinity
+    }
+
+    private let rate: @Sendable () -> Int64?
+    private let state = Mutex(State())
+
+    private static let interval = 1.0
+
+    /// - Parameter rate: bytes per second, above 0, or `nil` for no limit; asked for about once a second, on the client's
+    ///   thread.
+    package init(_ rate: @escaping @Sendable () -> Int64?) {
+        self.rate = rate
+    }
 
     /// - Parameter rate: bytes per second, above 0.
-    package init(bytesPerSecond rate: Int64) {
-        bucket = Mutex(TokenBucket(rate: Double(rate), now: SteadyClock.now))
+    package convenience init(bytesPerSecond rate: Int64) {
+        self.init { rate }
+    }
+
+    private func use<Result>(now: Double, _ body: (inout TokenBucket?) -> Result) -> Result {
+        state.withLock { state in
+            if now - state.askedAt >= Self.interval {
+                state.askedAt = now
+                let present = rate().map { Double($0) }
+                if present != state.bucket?.rate {
+                    state.bucket = present.map { TokenBucket(rate: $0, now: now) }
+                }
+            }
+            return body(&state.bucket)
+        }
     }
 
     /// Takes at most `wanted` bytes from all of the buckets at once: as many as the emptiest has.
     static func take(_ wanted: Int, from limiters: [RateLimiter]) -> Int {
         let now = SteadyClock.now
         var granted = wanted
-        for limiter in limiters { granted = min(granted, limiter.bucket.withLock { $0.available(now: now) }) }
-        for limiter in limiters { _ = limiter.bucket.withLock { $0.take(granted, now: now) } }
+        for limiter in limiters {
+            granted = limiter.use(now: now) { min(granted, $0?.available(now: now) ?? granted) }
+        }
+        for limiter in limiters { limiter.use(now: now) { _ = $0?.take(granted, now: now) } }
         return granted
     }
 
     static func delay(of limiters: [RateLimiter]) -> Double {
         let now = SteadyClock.now
-        return limiters.map { limiter in limiter.bucket.withLock { $0.delay(now: now) } }.max() ?? 0
+        return limiters.map { limiter in limiter.use(now: now) { $0?.delay(now: now) ?? 0 } }.max() ?? 0
     }
 }
 

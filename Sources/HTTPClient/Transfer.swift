@@ -59,8 +59,10 @@ final class Transfer {
         try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Self.connectTimeout * 1000))
         try set(CURLOPT_USERAGENT, "ingest")
         // libcurl would read the environment by itself if this were not set.
-        try set(CURLOPT_PROXY, request.url.lowercased().hasPrefix("https:") ? proxies.https : proxies.http)
-        try set(CURLOPT_NOPROXY, proxies.exceptions)
+        let common = request.url.lowercased().hasPrefix("https:") ? proxies.https : proxies.http
+        try set(CURLOPT_PROXY, request.route.proxy ?? common)
+        try set(CURLOPT_NOPROXY, request.route.proxy == nil ? proxies.exceptions : "")
+        try configureTrust()
         try set(CURLOPT_BUFFERSIZE, 16 << 10)
         try set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
         try check(ingest_curl_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText))
@@ -84,6 +86,17 @@ final class Transfer {
                 _ = Sockets.setTimeouts(socket, userTimeoutMilliseconds: Transfer.userTimeout, keepAliveSeconds: 20)
                 return CURL_SOCKOPT_OK
             })
+    }
+
+    private func configureTrust() throws(HTTPClientError) {
+        let route = request.route
+        if let authorities = route.certificateAuthorities {
+            try set(CURLOPT_CAINFO, authorities)
+            // Else the system's authorities would count besides.
+            try check(ingest_curl_set_pointer(handle, CURLOPT_CAPATH, nil))
+        }
+        if let certificate = route.clientCertificate { try set(CURLOPT_SSLCERT, certificate) }
+        if let key = route.clientKey { try set(CURLOPT_SSLKEY, key) }
     }
 
     private func configureMethod(_ context: UnsafeMutableRawPointer) throws(HTTPClientError) {

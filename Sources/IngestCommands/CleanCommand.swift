@@ -7,13 +7,13 @@ import UploadList
 enum CleanCommand {
     static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
-        var session = try Session(context, options: options)
+        var session = try Session(context, invocation)
         if try await !session.list.isSound() {
             if options.dryRun { throw ListError.damaged(session.list.path) }
             await session.finish()
             let aside = try UploadList.setAside(session.list.path, now: context.now())
             context.say("the upload list was damaged; it is kept as \(aside.text.printable), and a new one begins")
-            session = try Session(context, options: options)
+            session = try Session(context, invocation)
         }
         let report = try await Reconciliation(context: session.pipeline).run(isDry: options.dryRun)
         await session.finish()

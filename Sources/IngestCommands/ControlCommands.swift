@@ -5,7 +5,7 @@ import UploadList
 /// `pause`, `resume`, `retry`, `next`, `cancel`, `remove`, `clear`
 enum ControlCommands {
     static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
-        let session = try Session(context, options: invocation.options)
+        let session = try Session(context, invocation)
         let control = ItemControl(context: session.pipeline)
         let ids = try await ids(for: invocation, session.list)
         let owed = try await session.list.debts(dueAt: nil).count

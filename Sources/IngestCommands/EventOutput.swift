@@ -39,7 +39,7 @@ final class JSONOutput: EventOutput {
             json.event = "loss"
             json.what = loss.what
             json.reason = loss.reason
-        case .note(let text):
+        case .note(let text), .warning(let text):
             json.event = "note"
             json.reason = text
         case .retry(let fault, let delay):
@@ -124,6 +124,7 @@ enum EventText {
             return "\(event.file): \(Words.state(state))"
         case .loss(let loss): return "\(event.file): not kept: \(loss.what); \(loss.reason)"
         case .note(let text): return isQuiet ? nil : "\(event.file): " + Words.sentence(text)
+        case .warning(let text): return "\(event.file): " + Words.sentence(text)
         case .retry(let fault, let delay):
             if isQuiet { return nil }
             let wait = delay < 0.1 ? "at once" : "in \(Decimal.fixed(delay, places: delay < 10 ? 1 : 0)) s"

@@ -16,20 +16,24 @@ package enum IngestProgram {
     }
 
     private static func status(_ arguments: [[UInt8]], _ context: CommandContext) async -> ExitCode {
-        let invocation = Invocation(arguments)
-        if invocation.options.help {
-            context.output.write(Help.text(for: invocation.command))
+        let typed = Invocation(arguments)
+        if typed.options.help {
+            context.output.write(Help.text(for: typed.command))
             return .done
         }
-        if invocation.options.version, invocation.problems.isEmpty {
+        if typed.options.version, typed.problems.isEmpty {
             context.output.write("ingest \(version)\n")
             return .done
         }
-        if !invocation.problems.isEmpty {
-            for problem in invocation.problems { context.say(problem) }
-            context.errors.write(Help.hint(for: invocation.command))
+        if !typed.problems.isEmpty { return refuse(typed, context) }
+        let invocation: Invocation
+        do {
+            invocation = typed.usesSettings ? try configured(typed, context) : typed
+        } catch {
+            for sentence in error.sentences { context.say(Words.sentence(sentence)) }
             return .usage
         }
+        if !invocation.problems.isEmpty { return refuse(invocation, context) }
         do {
             return try await perform(invocation, context)
         } catch {
@@ -39,6 +43,18 @@ package enum IngestProgram {
             context.say(Words.sentence(failure.reason))
             return failure.status
         }
+    }
+
+    private static func configured(
+        _ typed: Invocation, _ context: CommandContext
+    ) throws(ConfigurationProblems) -> Invocation {
+        typed.over(try Configuration.read(context, typed: typed.options.configuration))
+    }
+
+    private static func refuse(_ invocation: Invocation, _ context: CommandContext) -> ExitCode {
+        for problem in invocation.problems { context.say(problem) }
+        context.errors.write(Help.hint(for: invocation.command))
+        return .usage
     }
 
     private static func perform(_ invocation: Invocation, _ context: CommandContext) async throws -> ExitCode {
@@ -52,6 +68,9 @@ package enum IngestProgram {
         case .clean: try await CleanCommand.run(context, invocation)
         case .probe: try await ProbeCommand.run(context, invocation)
         case .receive: try await ReceiveCommand.run(context, invocation)
+        case .config: ConfigCommand.run(context, invocation)
+        case .completions: try await CompletionsCommand.run(context, invocation)
+        case .man: ManCommand.run(context)
         }
     }
 }

@@ -1,26 +1,69 @@
 import IngestModel
 import OptionParsing
+import Settings
 
-/// What the command line asks for.
+/// What the command line asks for, on top of what the settings say.
 struct Invocation: Sendable {
     let command: CommandName
     let options: Options
     let operands: [[UInt8]]
     /// Everything that is wrong with it.
     let problems: [String]
+    /// Every setting with what it comes from, in the order of the table.
+    let settings: [Setting]
+    let destinations: [DestinationName: ConfiguredDestination]
+    /// The options that stand on the command line.
+    private let given: Set<String>
+    /// The arguments it was read from.
+    private let arguments: [[UInt8]]
 
     /// Reads the arguments, without the program's name.
     ///
     /// The command is the first argument that is no option; only `-q`, `-v`, `--json` and `--color` may stand before it.
     /// `./watch` or `--` names a file that is called like a command.
-    init(_ arguments: [[UInt8]]) {
+    ///
+    /// - Parameters:
+    ///   - arguments: in the system's bytes.
+    ///   - configured: what holds where the arguments say nothing; `nil` for the defaults.
+    init(_ arguments: [[UInt8]], over configured: Configuration? = nil) {
         let (command, rest) = Self.split(Self.spelledOut(arguments))
-        let parser = OptionParser(OptionDeclaration.of(command).map { $0.spec })
-        let result = parser.parse(rest, into: Options())
+        let specs = OptionDeclaration.of(command).map { $0.spec }
+        let result = OptionParser(specs).parse(rest, into: configured?.options ?? Options())
         self.command = command
+        self.arguments = arguments
+        given = Set(result.given.keys)
         options = result.target
         operands = result.operands
         problems = result.problems + (result.target.help || result.target.version ? [] : Self.check(command, result))
+        destinations = configured?.destinations ?? [:]
+        settings = (configured?.settings ?? []).map { setting in
+            guard let given = result.given[setting.name] else { return setting }
+            return Setting(
+                name: setting.name, texts: given.value.map { [$0.text] } ?? [], isOn: given.isOn, origin: .commandLine)
+        }
+    }
+
+    /// The same arguments over settings that have been read anew.
+    func over(_ configured: Configuration) -> Invocation { Invocation(arguments, over: configured) }
+
+    /// Whether it has anything to do with what the configuration says, right or wrong.
+    var usesSettings: Bool {
+        switch command {
+        case .completions, .man: false
+        case .config: operands.first != Array("path".utf8)
+        default: true
+        }
+    }
+
+    /// Whether it stands on the command line.
+    func isTyped(_ option: String) -> Bool { given.contains(option) }
+
+    /// Whether the command line or the environment says something about the option, and not only a file.
+    func isExplicit(_ option: String) -> Bool {
+        switch settings.first(where: { $0.name == option })?.origin {
+        case .commandLine, .environment: true
+        case .standard, .file, nil: false
+        }
     }
 
     /// `help` and `help COMMAND` for `--help` and `COMMAND --help`.
@@ -54,7 +97,7 @@ struct Invocation: Sendable {
         let options = result.target
         switch command {
         case .upload:
-            return (count == 0 ? ["name a file to upload"] : []) + checkCompressing(options)
+            return (count == 0 ? ["name a file to upload"] : []) + checkCompressing(result)
         case .probe: return count == 0 ? ["name a file to look into"] : []
         case .show:
             return count == 1 ? checkIDs(result.operands) : ["name the id of one item; “ingest list” shows them"]
@@ -66,20 +109,31 @@ struct Invocation: Sendable {
                 ? ["name the ids of items, or give --all; “ingest list” shows them"] : checkIDs(result.operands)
         case .remove:
             return count == 0 ? ["name the ids of items; “ingest list” shows them"] : checkIDs(result.operands)
-        case .run, .list, .clear, .clean, .receive:
+        case .config, .completions:
+            let known = command == .config ? ConfigCommand.operands : CompletionsCommand.operands
+            let words = result.operands.map { String(decoding: $0, as: UTF8.self) }
+            if words.count == 1, known.contains(words[0]) { return [] }
+            if command == .config, words.isEmpty { return [] }
+            return ["“\(command.rawValue)” takes one of \(known.joined(separator: ", "))"]
+        case .run, .list, .clear, .clean, .receive, .man:
             return count == 0 ? [] : ["“\(command.rawValue)” takes no operand"]
         }
     }
 
-    private static func checkCompressing(_ options: Options) -> [String] {
+    private static func checkCompressing(_ result: OptionParser<Options>.Result) -> [String] {
+        let (options, given) = (result.target, result.given)
+        // Only what was typed contradicts itself: what a file says holds where it fits.
         var problems: [String] = []
-        if options.remux, options.compress != nil { problems.append("--remux and --compress exclude each other") }
+        if given["remux"] != nil, given["compress"] != nil, options.remux || options.compress != nil {
+            problems.append("--remux and --compress exclude each other")
+        }
         if options.compress == nil {
-            let refining: [(name: String, isGiven: Bool)] = [
-                ("--codec", options.codec != nil), ("--quality", options.quality != nil),
-                ("--max-height", options.maxHeight != nil), ("--max-fps", options.maxFramesPerSecond != nil),
-            ]
-            for option in refining where option.isGiven { problems.append("\(option.name) goes with --compress") }
+            for name in ["codec", "quality", "max-height", "max-fps"] where given[name] != nil {
+                problems.append("--\(name) goes with --compress")
+            }
+        }
+        if given["strip"] != nil, options.compress == nil, !options.remux {
+            problems.append("--strip goes with --compress or --remux; otherwise the recording is copied byte for byte")
         }
         return problems
     }

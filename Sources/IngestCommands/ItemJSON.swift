@@ -101,7 +101,7 @@ struct ItemJSON: Encodable {
         try values.encode(item.retryAt.map { max(0, $0.timeIntervalSince(now)) }, forKey: .retryAfter)
         try values.encode(item.attempts, forKey: .attempts)
         try values.encode(item.cleanup, forKey: .cleanup)
-        try values.encodeNil(forKey: .after)
+        try values.encode(item.after.words, forKey: .after)
         try values.encode(item.media, forKey: .media)
     }
 }
@@ -123,10 +123,25 @@ extension ItemOptions {
                 words.append("--max-fps=\(rate == rate.rounded() ? "\(Int(rate))" : "\(rate)")")
             }
         }
+        if stripsLocation == true { words.append("--strip=location") }
+        if let template { words.append("--as=\(template.text)") }
+        if let after { words.append("--after=\(after.text)") }
+        if let save { words.append("--save=\(save.url.text)") }
+        if let file = save?.tokenFile { words.append("--save-token-file=\(file.text)") }
+        if let title { words.append("--title=\(title)") }
+        for (key, value) in parameters.sorted(by: { $0.key < $1.key }) { words.append("--param=\(key)=\(value)") }
         if blockSize != Self.defaultBlockSize { words.append("--block-size=\(blockSize.value)") }
         if let limitRate { words.append("--limit-rate=\(limitRate.value)") }
         if let tokenFile { words.append("--token-file=\(tokenFile.text)") }
         return words
+    }
+}
+
+extension AfterState {
+    /// For programs and people; `nil` where nothing is owed.
+    var words: String? {
+        if let reason { return "failed(\(reason))" }
+        return word
     }
 }
 

@@ -42,6 +42,9 @@ enum ItemText {
 
     /// What a person should know, and what to do next.
     private static func remark(_ item: Item, _ attendance: Attendance, now: Date) -> String? {
+        if let reason = item.after.reason, let after = item.options.after {
+            return "“--after \(after.text)” is not done: \(reason) (ingest retry \(item.id))"
+        }
         if item.state.isFinished { return nil }
         if item.state == .failed, let fault = item.fault {
             return Words.sentence(fault.reason) + cure(item, fault)
@@ -81,12 +84,16 @@ enum ItemText {
         lines.append(("destination", item.destination.text.printable))
         lines.append(
             ("options", item.options.summary.isEmpty ? "none" : item.options.summary.joined(separator: " ").printable))
+        if let name = item.farName { lines.append(("name there", name.printable)) }
         lines.append(("state", item.state.rawValue + (attendance == .workedOn ? " (being worked on)" : "")))
         if let remark = remark(item, attendance, now: now) { lines.append(("", remark)) }
         if let progress { lines.append(("progress", Words.progress(progress, remaining: Words.remaining(progress)))) }
         for mark in item.marks.sorted(by: { $0.rawValue < $1.rawValue }) { lines.append(("mark", words(mark))) }
         lines += copyLines(item, cachedPath)
         lines += uploadLines(item)
+        if let after = item.options.after, let words = item.after.words {
+            lines.append(("after", "\(after.text): \(words)".printable))
+        }
         lines.append(("added", item.created.formatted(.iso8601)))
         lines.append(("changed", item.updated.formatted(.iso8601)))
         return lines.map { padded($0.0, 14) + $0.1 + "\n" }.joined()

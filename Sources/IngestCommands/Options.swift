@@ -1,18 +1,22 @@
 import HTTPServer
 import IngestModel
 import OptionParsing
+import Pipeline
 import SystemIO
 
 /// The commands.
 enum CommandName: String, CaseIterable, Sendable {
     /// `ingest FILE...`; has no word of its own.
     case upload = ""
-    case run, list, show, pause, resume, retry, next, cancel, remove, clear, clean, probe, receive
+    case run, list, show, pause, resume, retry, next, cancel, remove, clear, clean, probe, receive, config, completions
+    case man
 }
 
-/// What the command line says, before it is looked at together.
+/// What settings and command line say, before it is looked at together.
 struct Options: Sendable {
     enum Color: String, CaseIterable, Sendable { case auto, always, never }
+    /// Who needs the media process, when.
+    enum Strippable: String, CaseIterable, Sendable { case location }
 
     var compress: CompressSettings.Preset?
     var remux = false
@@ -20,7 +24,14 @@ struct Options: Sendable {
     var quality: Int?
     var maxHeight: Int?
     var maxFramesPerSecond: Double?
+    var strip: Strippable?
     var destination = DestinationAddress.builtIn
+    var template: NameTemplate?
+    var after = AfterAction.keep
+    var save: ServerURL?
+    var saveTokenFile: FilePath?
+    var parameters: [String: String] = [:]
+    var title: String?
     var tokenFile: FilePath?
     var links = false
     var blockSize = ItemOptions.defaultBlockSize
@@ -31,6 +42,7 @@ struct Options: Sendable {
     var detach = false
     var threads: Int?
     var niceness: Int?
+    var configuration: FilePath?
     var json = false
     var quiet = false
     var verbose = false
@@ -54,6 +66,8 @@ struct OptionDeclaration: Sendable {
     enum Group: String, CaseIterable, Sendable {
         case compressing = "Compressing"
         case uploading = "Uploading"
+        case following = "When it is there"
+        case working = "Working"
         case receiving = "Receiving"
         case selecting = "Which and how"
         case output = "Output"
@@ -77,163 +91,233 @@ struct OptionDeclaration: Sendable {
         OptionDeclaration(group: group, commands: commands, spec: spec)
     }
 
-    static let table: [OptionDeclaration] = compressing + uploading + receiving + selecting + output
+    static let table = compressing + uploading + following + working + receiving + selecting + output
 
     private static let compressing: [OptionDeclaration] = [
         declare(
             .compressing, [.upload, .probe],
             .optionalValue(
-                "compress", "c", "PRESET", help: "transcode for upload: fast, balanced (default) or small"
-            ) { (options, value) throws(ValueProblem) in
+                "compress", "c", Parse.kind(CompressSettings.Preset.self), "PRESET",
+                help: "transcode for upload: fast, balanced (default) or small"
+            ) { (options, value, isOn) throws(ValueProblem) in
+                guard isOn else { return options.compress = nil }
                 options.compress = try value.map { value throws(ValueProblem) in try Parse.choice(value) } ?? .balanced
-            }),
+                options.remux = false
+            }.negatable),
         declare(
             .compressing, [.upload],
-            .flag("remux", negatable: true, help: "change the container only (mp4, index in front), encode nothing") {
+            .flag("remux", help: "change the container only (mp4, index in front), encode nothing") {
                 $0.remux = $1
-            }),
+                if $1 { $0.compress = nil }
+            }.negatable),
         declare(
             .compressing, [.upload, .probe],
             .value(
-                "codec", nil, "CODEC", help: "auto (default), h264, hevc or av1; auto takes hevc for 10 bits and HDR"
+                "codec", nil, Parse.kind(CompressSettings.Codec.self), "CODEC",
+                help: "auto, h264, hevc or av1; auto takes hevc for 10 bits and HDR"
+            ) { (options, value) throws(ValueProblem) in options.codec = try Parse.choice(value) }.standing(at: "auto")),
+        declare(
+            .compressing, [.upload, .probe],
+            .value(
+                "quality", nil, .number, "N", help: "the encoder's constant rate factor, 1 to 63, lower is better"
+            ) { (options, value) throws(ValueProblem) in options.quality = try Parse.number(value, in: 1...63) }),
+        declare(
+            .compressing, [.upload, .probe],
+            .value(
+                "max-height", nil, .number, "N", help: "shrink pictures whose shorter side has more than N pixels"
             ) {
-                (options, value) throws(ValueProblem) in options.codec = try Parse.choice(value)
-            }),
-        declare(
-            .compressing, [.upload, .probe],
-            .value("quality", nil, "N", help: "the encoder's constant rate factor, 1 to 63, lower is better") {
-                (options, value) throws(ValueProblem) in options.quality = try Parse.number(value, in: 1...63)
-            }),
-        declare(
-            .compressing, [.upload, .probe],
-            .value("max-height", nil, "N", help: "shrink pictures whose shorter side has more than N pixels") {
                 (options, value) throws(ValueProblem) in options.maxHeight = try Parse.number(value, in: 16...16_384)
             }),
         declare(
             .compressing, [.upload, .probe],
-            .value("max-fps", nil, "N", help: "drop frames beyond N a second") {
-                (options, value) throws(ValueProblem) in
-                options.maxFramesPerSecond = try Parse.frameRate(value)
+            .value("max-fps", nil, .number, "N", help: "drop frames beyond N a second") {
+                (options, value) throws(ValueProblem) in options.maxFramesPerSecond = try Parse.frameRate(value)
             }),
+        declare(
+            .compressing, [.upload],
+            .value(
+                "strip", nil, Parse.kind(Options.Strippable.self), "WHAT",
+                help: "leave something out of the copy: location is where it was recorded"
+            ) { (options, value) throws(ValueProblem) in options.strip = try Parse.choice(value) }),
     ]
 
     private static let uploading: [OptionDeclaration] = [
         declare(
             .uploading, [.upload],
             .value(
-                "to", "t", "DESTINATION",
-                help: "where it goes: block+https://host/path, or http; without it, the receiver built into the program"
-            ) { (options, value) throws(ValueProblem) in options.destination = try Parse.destination(value) }),
-        declare(
-            .uploading, [.upload, .receive],
-            .value("token-file", nil, "FILE", help: "the access token is the first line of FILE, which must be private")
-            {
-                (options, value) throws(ValueProblem) in options.tokenFile = try Parse.path(value)
-            }),
+                "to", "t", .known("destinations"), "DESTINATION",
+                help:
+                    "a name from the configuration, or a URL: block+https://host/path, or http; without it, the receiver "
+                    + "built into the program"
+            ) { (options, value) throws(ValueProblem) in options.destination = try Parse.destination(value) }
+            .standing(at: DestinationAddress.builtInWord)),
         declare(
             .uploading, [.upload],
             .value(
-                "cache", nil, "HOW", help: "copy (default) the recording into the cache, or link it where that is safe"
-            ) {
-                (options, value) throws(ValueProblem) in
+                "as", nil, .text, "TEMPLATE",
+                help:
+                    "the name at the far end, made of {name} {stem} {ext} {seconds} {date} {time} {year} {month} {day} "
+                    + "{host} {dir} {id} and “/”"
+            ) { (options, value) throws(ValueProblem) in options.template = try Parse.template(value) }
+            .standing(at: "{seconds}-{name}")),
+        declare(
+            .uploading, [.upload, .receive],
+            .value(
+                "token-file", nil, .file, "FILE",
+                help: "the access token is the first line of FILE, which must be private"
+            ) { (options, value) throws(ValueProblem) in options.tokenFile = try Parse.path(value) }),
+        declare(
+            .uploading, [.upload],
+            .value(
+                "cache", nil, .choice(["copy", "link"]), "HOW",
+                help: "copy the recording into the cache, or link it where that is safe"
+            ) { (options, value) throws(ValueProblem) in
                 switch value.text {
                 case "copy": options.links = false
                 case "link": options.links = true
                 default: throw .expected("copy or link")
                 }
-            }),
+            }.standing(at: "copy")),
         declare(
             .uploading, [.upload],
-            .value("block-size", nil, "SIZE", help: "bytes of a block, up to 1GiB (default 1MiB)") {
+            .value("block-size", nil, .quantity, "SIZE", help: "bytes of a block, up to 1GiB") {
                 (options, value) throws(ValueProblem) in options.blockSize = try Parse.blockSize(value)
-            }),
+            }.standing(at: "1MiB")),
         declare(
             .uploading, [.upload, .run],
-            .value("limit-rate", nil, "RATE", help: "bytes a second at most, such as 500k or 2MiB") {
+            .value("limit-rate", nil, .quantity, "RATE", help: "bytes a second at most, such as 500k or 2MiB") {
                 (options, value) throws(ValueProblem) in options.limitRate = try Parse.rate(value)
             }),
+    ]
+
+    private static let following: [OptionDeclaration] = [
         declare(
-            .uploading, [.upload, .run],
-            .value("jobs", "j", "N", help: "files at once (default 1)") {
-                (options, value) throws(ValueProblem) in options.jobs = try Parse.number(value, in: 1...64)
+            .following, [.upload],
+            .value(
+                "after", nil, .words(["keep", "delete", "trash"], directoryBehind: AfterAction.movePrefix), "WHAT",
+                help: "what becomes of the recording once it is there: keep, delete, trash or move:DIR"
+            ) { (options, value) throws(ValueProblem) in options.after = try Parse.after(value) }
+            .standing(at: "keep")),
+        declare(
+            .following, [.upload],
+            .value(
+                "save", nil, .text, "URL",
+                help: "tell this URL, in JSON, where the file is; it is done when that answers 2xx"
+            ) {
+                (options, value) throws(ValueProblem) in options.save = try Parse.serverURL(value)
             }),
         declare(
-            .uploading, [.upload, .run],
+            .following, [.upload],
             .value(
-                "patience", nil, "DURATION", help: "leave a file for later after so long without progress (default 5m)"
-            ) { (options, value) throws(ValueProblem) in options.patience = try Parse.duration(value) }),
+                "save-token-file", nil, .file, "FILE",
+                help: "the bearer token for --save is the first line of FILE, which must be private"
+            ) { (options, value) throws(ValueProblem) in options.saveTokenFile = try Parse.path(value) }),
         declare(
-            .uploading, [.upload],
+            .following, [.upload],
+            .value(
+                "param", nil, .text, "KEY=VALUE", help: "something for --save to be told; may be given several times"
+            ) {
+                (options, value) throws(ValueProblem) in
+                let (key, text) = try Parse.parameter(value)
+                options.parameters[key] = text
+            }.repeatable),
+        declare(
+            .following, [.upload],
+            .value("title", nil, .text, "TEXT", help: "a title for --save to be told") { $0.title = $1.text }.onlyTyped),
+    ]
+
+    private static let working: [OptionDeclaration] = [
+        declare(
+            .working, [.upload, .run],
+            .value("jobs", "j", .number, "N", help: "files at once") {
+                (options, value) throws(ValueProblem) in
+                options.jobs = try Parse.number(value, in: 1...Supervisor.mostJobs)
+            }.standing(at: "1")),
+        declare(
+            .working, [.upload, .run],
+            .value(
+                "patience", nil, .quantity, "DURATION", help: "leave a file for later after so long without progress"
+            ) { (options, value) throws(ValueProblem) in options.patience = try Parse.duration(value) }
+            .standing(at: "5m")),
+        declare(
+            .working, [.upload],
             .flag(
                 "detach", "d", help: "put the files on the list, print their ids and return; “ingest run” does the work"
-            ) {
-                $0.detach = $1
-            }),
+            ) { $0.detach = $1 }.onlyTyped),
         declare(
-            .uploading, [.upload, .run],
-            .value("threads", nil, "N", help: "threads of the video encoder (default: three for two processors)") {
-                (options, value) throws(ValueProblem) in options.threads = try Parse.number(value, in: 1...256)
-            }),
+            .working, [.upload, .run],
+            .value(
+                "threads", nil, .number, "N", help: "threads of the video encoder (default: three for two processors)"
+            ) { (options, value) throws(ValueProblem) in options.threads = try Parse.number(value, in: 1...256) }),
         declare(
-            .uploading, [.upload, .run],
-            .value("nice", nil, "N", help: "nice value of the encoder, 0 to 19; “run” takes 10 and idle I/O by itself")
-            {
-                (options, value) throws(ValueProblem) in options.niceness = try Parse.number(value, in: 0...19)
-            }),
+            .working, [.upload, .run],
+            .value(
+                "nice", nil, .number, "N",
+                help: "nice value of the encoder, 0 to 19; “run” takes 10 and idle I/O by itself"
+            ) { (options, value) throws(ValueProblem) in options.niceness = try Parse.number(value, in: 0...19) }),
     ]
 
     private static let receiving: [OptionDeclaration] = [
         declare(
             .receiving, [.receive],
             .value(
-                "listen", nil, "ADDR:PORT",
-                help: "where to listen (default 127.0.0.1:8899); :PORT is every address, port 0 picks one"
-            ) {
-                (options, value) throws(ValueProblem) in
+                "listen", nil, .text, "ADDR:PORT", help: "where to listen; :PORT is every address, port 0 picks one"
+            ) { (options, value) throws(ValueProblem) in
                 guard let address = ListenAddress(argument: value.text) else { throw .expected("ADDR:PORT") }
                 options.listen = address
+            }.standing(at: "127.0.0.1:8899")),
+        declare(
+            .receiving, [.receive],
+            .value(
+                "store", nil, .directory, "DIR",
+                help: "where received files go (default ~/.local/share/ingest/received)"
+            ) { (options, value) throws(ValueProblem) in options.store = try Parse.path(value) }),
+        declare(
+            .receiving, [.receive],
+            .value("public-url", nil, .text, "URL", help: "what the URLs of received files begin with") {
+                (options, value) throws(ValueProblem) in options.publicURL = try Parse.serverURL(value).text
             }),
         declare(
             .receiving, [.receive],
-            .value("store", nil, "DIR", help: "where received files go (default ~/.local/share/ingest/received)") {
-                (options, value) throws(ValueProblem) in options.store = try Parse.path(value)
-            }),
-        declare(
-            .receiving, [.receive],
-            .value("public-url", nil, "URL", help: "what the URLs of received files begin with") {
-                (options, value) throws(ValueProblem) in options.publicURL = try Parse.url(value)
-            }),
-        declare(
-            .receiving, [.receive],
-            .flag("open", help: "listen beyond this machine without a token") { $0.open = $1 }),
+            .flag("open", help: "listen beyond this machine without a token") { $0.open = $1 }.onlyTyped),
     ]
 
     private static let selecting: [OptionDeclaration] = [
-        declare(.selecting, [.list], .flag("all", "a", help: "finished items too") { $0.all = $1 }),
+        declare(.selecting, [.list], .flag("all", "a", help: "finished items too") { $0.all = $1 }.onlyTyped),
         declare(
-            .selecting, [.list], .flag("follow", "f", help: "go on showing the list as it changes") { $0.follow = $1 }),
-        declare(.selecting, controls, .flag("all", "a", help: "every item that it fits") { $0.all = $1 }),
-        declare(.selecting, [.run], .flag("once", help: "end when nothing is left to do") { $0.once = $1 }),
+            .selecting, [.list],
+            .flag("follow", "f", help: "go on showing the list as it changes") { $0.follow = $1 }.onlyTyped),
+        declare(.selecting, controls, .flag("all", "a", help: "every item that it fits") { $0.all = $1 }.onlyTyped),
+        declare(
+            .selecting, [.run], .flag("once", help: "end when nothing is left to do") { $0.once = $1 }.onlyTyped),
         declare(
             .selecting, [.cancel, .remove, .clear],
-            .flag("force", help: "even if the copy in the cache may be the last one") { $0.force = $1 }),
-        declare(.selecting, [.clear], .flag("finished", help: "only what is done or cancelled") { $0.finished = $1 }),
-        declare(.selecting, [.clean], .flag("dry-run", "n", help: "only say what would be done") { $0.dryRun = $1 }),
+            .flag("force", help: "even if the copy in the cache may be the last one") { $0.force = $1 }.onlyTyped),
+        declare(
+            .selecting, [.clear],
+            .flag("finished", help: "only what is done or cancelled") { $0.finished = $1 }.onlyTyped),
+        declare(
+            .selecting, [.clean],
+            .flag("dry-run", "n", help: "only say what would be done") { $0.dryRun = $1 }.onlyTyped),
     ]
 
     private static let output: [OptionDeclaration] = [
         declare(
-            .output, everywhere.subtracting([.receive]),
-            .flag("json", help: "results as JSON on standard output") { $0.json = $1 }),
-        declare(.output, everywhere, .flag("quiet", "q", help: "say only what went wrong") { $0.quiet = $1 }),
-        declare(.output, everywhere, .flag("verbose", "v", help: "say more") { $0.verbose = $1 }),
+            .output, everywhere.subtracting([.receive, .completions, .man]),
+            .flag("json", help: "results as JSON on standard output") { $0.json = $1 }.negatable),
+        declare(.output, everywhere, .flag("quiet", "q", help: "say only what went wrong") { $0.quiet = $1 }.negatable),
+        declare(.output, everywhere, .flag("verbose", "v", help: "say more") { $0.verbose = $1 }.negatable),
         declare(
             .output, everywhere,
-            .value("color", nil, "WHEN", help: "auto (default), always or never") {
+            .value("color", nil, Parse.kind(Options.Color.self), "WHEN", help: "auto, always or never") {
                 (options, value) throws(ValueProblem) in options.color = try Parse.choice(value)
-            }),
-        declare(.output, everywhere, .flag("help", "h", help: "this help") { $0.help = $1 }),
+            }.standing(at: "auto")),
         declare(
-            .output, [.upload], .flag("version", help: "the version") { $0.version = $1 }),
+            .output, everywhere,
+            .value(
+                "config", nil, .file, "FILE", help: "settings from FILE instead of ~/.config/ingest/config.toml"
+            ) { (options, value) throws(ValueProblem) in options.configuration = try Parse.path(value) }.onlyTyped),
+        declare(.output, everywhere, .flag("help", "h", help: "this help") { $0.help = $1 }.onlyTyped),
+        declare(.output, [.upload], .flag("version", help: "the version") { $0.version = $1 }.onlyTyped),
     ]
 }

@@ -1,8 +1,13 @@
 import IngestModel
 import OptionParsing
+import Uploading
 
 /// Values of options as they are typed.
 enum Parse {
+    static func kind<Choice: RawRepresentable<String> & CaseIterable>(_: Choice.Type) -> ValueKind {
+        .choice(Choice.allCases.map { $0.rawValue })
+    }
+
     static func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ value: OptionValue
     ) throws(ValueProblem) -> Choice {
@@ -26,8 +31,7 @@ enum Parse {
     }
 
     static func rate(_ value: OptionValue) throws(ValueProblem) -> ByteCount {
-        // Servers cut connections that all but stand still.
-        guard let rate = ByteCount(argument: value.text), rate.value >= 4000 else {
+        guard let rate = ByteCount(argument: value.text), rate >= .leastRate else {
             throw .expected("bytes a second, 4k or more, such as 500k, 2M or 1.5MiB")
         }
         return rate
@@ -70,8 +74,60 @@ enum Parse {
         return path
     }
 
-    static func url(_ value: OptionValue) throws(ValueProblem) -> String {
-        guard let url = try? ServerURL(value.text) else { throw .expected("an http or https URL") }
-        return url.text
+    static func serverURL(_ value: OptionValue) throws(ValueProblem) -> ServerURL {
+        do throws(ServerURL.Problem) {
+            return try ServerURL(value.text)
+        } catch {
+            // Without the text, which holds a password.
+            if error == .credentials { throw .sentence("a URL must not carry a user name or password") }
+            throw .expected("an http or https URL")
+        }
+    }
+
+    /// An HTTP or SOCKS proxy as libcurl takes it, or nothing.
+    static func proxy(_ value: OptionValue) throws(ValueProblem) -> String {
+        if value.text.isEmpty { return "" }
+        if value.text.contains("@") {
+            throw .sentence(
+                "a URL must not carry a user name or password; the variable https_proxy may")
+        }
+        let schemes = ["http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://"]
+        guard let scheme = schemes.first(where: { value.text.lowercased().hasPrefix($0) }),
+            (try? ServerURL("http://" + value.text.dropFirst(scheme.count))) != nil
+        else { throw .expected("a proxy's URL, such as http://proxy:3128, or nothing") }
+        return value.text
+    }
+
+    static func template(_ value: OptionValue) throws(ValueProblem) -> NameTemplate {
+        do throws(NameTemplate.Problem) {
+            return try NameTemplate(value.text)
+        } catch {
+            throw .sentence(error.reason)
+        }
+    }
+
+    static func after(_ value: OptionValue) throws(ValueProblem) -> AfterAction {
+        switch value.text {
+        case "keep": return .keep
+        case "delete": return .delete
+        case "trash": return .trash
+        default:
+            let prefix = Array(AfterAction.movePrefix.utf8)
+            guard value.bytes.starts(with: prefix),
+                let directory = FilePath(bytes: Array(value.bytes.dropFirst(prefix.count)))
+            else { throw .expected("keep, delete, trash or move:DIR") }
+            return .move(directory)
+        }
+    }
+
+    static func parameter(_ value: OptionValue) throws(ValueProblem) -> (key: String, value: String) {
+        guard let text = String(validating: value.bytes, as: UTF8.self), let equals = text.firstIndex(of: "="),
+            equals != text.startIndex
+        else { throw .expected("KEY=VALUE") }
+        let key = String(text[..<equals])
+        if SaveMessage.ownNames.contains(key) {
+            throw .sentence("“\(key)” is what ingest itself tells the save hook; take another name")
+        }
+        return (key, String(text[text.index(after: equals)...]))
     }
 }

@@ -15,24 +15,18 @@ enum ReceiveCommand {
         guard let store = options.store?.absolute(in: working) ?? context.environment.receivedDirectory else {
             throw CommandFailure(.failed, "there is no home directory; name a directory with --store")
         }
-        let token = try token(options, context)
-        if token == nil, !options.listen.isLoopback, !options.open {
-            throw CommandFailure(
-                .usage,
-                "listening at \(options.listen) lets everybody in who can reach it; give a token with --token-file or "
-                    + "INGEST_TOKEN, or say --open")
-        }
+        let settings = try settings(options, context)
         let log = LogSink.log(context, options, lowest: .info)
         let receiver: Receiver
         do {
             receiver = try Receiver(
                 store: store, listen: options.listen,
-                settings: ReceiverSettings(token: token, publicURL: options.publicURL), log: log.scope("receiver"))
+                settings: settings, log: log.scope("receiver"))
         } catch let error as ReceiverError {
             throw CommandFailure(.failed, "\(error)")
         }
         let (stopped, continuation) = AsyncStream.makeStream(of: Void.self)
-        let signals = StopSignals { continuation.finish() }
+        let signals = StopSignals(reload: { reload(receiver, context, invocation) }, stop: { continuation.finish() })
         context.output.write("listening on http://\(receiver.address)\n")
         if !options.quiet {
             context.say("uploads go to http://\(receiver.address)/upload, files to \(store.text.printable)")
@@ -40,6 +34,37 @@ enum ReceiveCommand {
         for await _ in stopped {}
         receiver.stop()
         return signals.first == SIGINT ? .interrupted : .done
+    }
+
+    private static func settings(_ options: Options, _ context: CommandContext) throws -> ReceiverSettings {
+        let token = try token(options, context)
+        if token == nil, !options.listen.isLoopback, !options.open {
+            throw CommandFailure(
+                .usage,
+                "listening at \(options.listen) lets everybody in who can reach it; give a token with --token-file or "
+                    + "INGEST_TOKEN, or say --open")
+        }
+        return ReceiverSettings(token: token, publicURL: options.publicURL)
+    }
+
+    /// Token and public URL may change while it runs; where it listens and stores may not.
+    private static func reload(_ receiver: Receiver, _ context: CommandContext, _ invocation: Invocation) {
+        guard let fresh = Reloading.read(context, invocation) else { return }
+        let (old, new) = (invocation.options, fresh.options)
+        do {
+            // Held against the address it listens at, not against one that would hold after a restart.
+            var options = new
+            options.listen = old.listen
+            receiver.adopt(try settings(options, context))
+        } catch {
+            context.say(Words.sentence(CommandFailure(error).reason))
+            return context.say("the settings stay as they were")
+        }
+        if old.listen != new.listen || old.store != new.store {
+            context.say("another --listen or --store takes a restart; the other settings have been read again")
+        } else if !new.quiet {
+            context.say("the settings have been read again")
+        }
     }
 
     private static func token(_ options: Options, _ context: CommandContext) throws -> String? {

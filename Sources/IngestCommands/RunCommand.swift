@@ -9,10 +9,11 @@ enum RunCommand {
 
     static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
-        let session = try Session(context, options: options, niceness: niceness)
+        let session = try Session(context, invocation, niceness: niceness)
         let mode: Supervisor.Mode = options.once ? .once(patience: options.patience) : .forever
         if !options.once, !options.quiet { context.say("working off the upload list; stop with ^C") }
-        let worked = try await Working.run(context, options, session, mode: mode, ids: nil)
+        let worked = try await Working.run(
+            context, options, session, mode: mode, ids: nil, reload: { session.reload(context, invocation) })
         if worked.signal == SIGINT { return .interrupted }
         if worked.isInterrupted { return .done }
         return ExitCode.combined(

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import IngestModel
 import Pipeline
+import Settings
 import Synchronization
 import SystemIO
 import UploadList
@@ -15,9 +16,15 @@ struct Session {
     let pipeline: PipelineContext
     let events: AsyncStream<PipelineEvent>
     private let continuation: AsyncStream<PipelineEvent>.Continuation
+    private let niceness: Int?
 
+    /// - Parameters:
+    ///   - context: the surroundings.
+    ///   - invocation: with the settings.
+    ///   - niceness: of the media process, where no option says another.
     /// - Throws: `CommandFailure` with the sentence and the status.
-    init(_ context: CommandContext, options: Options, niceness: Int? = nil) throws {
+    init(_ context: CommandContext, _ invocation: Invocation, niceness: Int? = nil) throws {
+        self.niceness = niceness
         guard let stateDirectory = context.environment.stateDirectory,
             let cacheDirectory = context.environment.videoCache
         else {
@@ -33,11 +40,23 @@ struct Session {
         let sink = continuation
         pipeline = PipelineContext(
             list: list, cache: cache, environment: context.environment,
-            settings: PipelineSettings(
-                jobs: options.jobs, limitRate: options.limitRate,
-                threads: options.threads ?? max(1, ThisProcess.processorCount * 3 / 2),
-                niceness: options.niceness ?? niceness),
-            log: LogSink.log(context, options), now: context.now, send: { sink.yield($0) })
+            settings: Self.settings(invocation, niceness), log: LogSink.log(context, invocation.options),
+            now: context.now, send: { sink.yield($0) })
+    }
+
+    private static func settings(_ invocation: Invocation, _ niceness: Int?) -> PipelineSettings {
+        let options = invocation.options
+        return PipelineSettings(
+            jobs: options.jobs, limitRate: options.limitRate,
+            threads: options.threads ?? max(1, ThisProcess.processorCount * 3 / 2),
+            niceness: options.niceness ?? niceness, destinations: invocation.destinations.mapValues { $0.profile })
+    }
+
+    /// Reads the settings again, for what is done from now on. Those that are wrong change nothing.
+    func reload(_ context: CommandContext, _ invocation: Invocation) {
+        guard let fresh = Reloading.read(context, invocation) else { return }
+        pipeline.adopt(Self.settings(fresh, niceness))
+        if !fresh.options.quiet { context.say("the settings have been read again") }
     }
 
     /// Without the cache and the pipeline, for commands that only look.
@@ -99,6 +118,22 @@ enum LogSink {
     }
 }
 
+/// Settings that are read again while a command runs.
+enum Reloading {
+    /// `nil`, and a word to the person, if they cannot be used.
+    static func read(_ context: CommandContext, _ invocation: Invocation) -> Invocation? {
+        do throws(ConfigurationProblems) {
+            let fresh = invocation.over(try Configuration.read(context, typed: invocation.options.configuration))
+            guard fresh.problems.isEmpty else { throw ConfigurationProblems(sentences: fresh.problems) }
+            return fresh
+        } catch {
+            for sentence in error.sentences { context.say(Words.sentence(sentence)) }
+            context.say("the settings stay as they were")
+            return nil
+        }
+    }
+}
+
 /// The signals that end a command: the first one in good order, the second at once.
 final class StopSignals: Sendable {
     private let watch: SignalWatch
@@ -108,11 +143,14 @@ final class StopSignals: Sendable {
         let first = Mutex<Int32?>(nil)
     }
 
-    /// - Parameter stop: called on the first SIGINT, SIGTERM or SIGHUP, on a thread of its own.
-    init(stop: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - reload: called on SIGHUP, on a thread of its own; without it SIGHUP ends the command too.
+    ///   - stop: called on the first SIGINT, SIGTERM or SIGHUP, on the same thread.
+    init(reload: (@Sendable () -> Void)? = nil, stop: @escaping @Sendable () -> Void) {
         let received = Received()
         self.received = received
         watch = SignalWatch([SIGINT, SIGTERM, SIGHUP]) { number in
+            if number == SIGHUP, let reload { return reload() }
             let isFirst = received.first.withLock { first in
                 if first != nil { return false }
                 first = number

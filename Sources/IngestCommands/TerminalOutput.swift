@@ -33,7 +33,7 @@ final class TerminalOutput: EventOutput {
         case .state(let state):
             if !state.isRunnable || state == .ready || state == .queued { drop(event.id) }
         case .retry, .done, .failed: drop(event.id)
-        case .loss, .note: break
+        case .loss, .note, .warning: break
         }
         if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose), !isStateChange(event) || isVerbose
         {

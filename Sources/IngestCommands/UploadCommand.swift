@@ -10,10 +10,10 @@ import Uploading
 enum UploadCommand {
     static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
-        try checkToken(options, context)
+        try check(invocation, context)
         try checkPreset(invocation, context)
-        let session = try Session(context, options: options)
-        var intake = FileIntake(context: context, options: options, session: session)
+        let session = try Session(context, invocation)
+        var intake = FileIntake(context: context, invocation: invocation, session: session)
         for operand in invocation.operands { try await intake.add(operand) }
         if options.detach {
             await session.finish()
@@ -54,10 +54,25 @@ enum UploadCommand {
         }
     }
 
-    /// Before anything is copied: a token that cannot be read now is not going to be later.
-    private static func checkToken(_ options: Options, _ context: CommandContext) throws {
-        guard let file = options.tokenFile else { return }
-        _ = try Credentials.token(in: file.absolute(in: context.environment.workingDirectory))
+    /// Before anything is copied: what cannot be used now is not going to be later.
+    private static func check(_ invocation: Invocation, _ context: CommandContext) throws {
+        if let objection = invocation.objectionToDestination(context.environment) {
+            throw CommandFailure(.usage, objection)
+        }
+        let options = invocation.itemOptions(in: context.environment.workingDirectory)
+        let tokenFile = options.tokenFile ?? invocation.profile?.tokenFile
+        for file in [tokenFile, options.save?.tokenFile].compactMap({ $0 }) { _ = try Credentials.token(in: file) }
+        if options.save == nil {
+            for name in ["param", "title"] where invocation.isTyped(name) {
+                throw CommandFailure(
+                    .usage, "--\(name) is told to the save hook, and there is none: name it with --save")
+            }
+        }
+        if case .move(let target) = options.after {
+            guard try FileSystem.statusIfExists(of: target)?.kind == .directory else {
+                throw CommandFailure(.usage, "there is no directory \(target.text.printable) to move recordings to")
+            }
+        }
     }
 
     /// What is kept of files that were interrupted, and what goes on with them.
@@ -102,7 +117,7 @@ enum UploadCommand {
             return .failed
         }
         switch item.state {
-        case .done: return .done
+        case .done: return item.after.reason == nil ? .done : .failed
         case .failed: return .failed
         case .cancelled:
             context.say("\(item.displayName): it was cancelled meanwhile; it was not uploaded")
@@ -121,14 +136,16 @@ enum UploadCommand {
 /// Puts files on the list, one after another, and remembers what was wrong with those that cannot be.
 struct FileIntake {
     let context: CommandContext
-    let options: Options
+    let invocation: Invocation
     let session: Session
     private(set) var items: [Item] = []
     private(set) var refusals: [ExitCode] = []
 
-    init(context: CommandContext, options: Options, session: Session) {
+    private var options: Options { invocation.options }
+
+    init(context: CommandContext, invocation: Invocation, session: Session) {
         self.context = context
-        self.options = options
+        self.invocation = invocation
         self.session = session
     }
 
@@ -148,7 +165,8 @@ struct FileIntake {
         }
         do {
             let result = try await Intake(context: session.pipeline).add(
-                path, to: options.destination, options: itemOptions)
+                path, to: options.destination, options: invocation.itemOptions(in: context.environment.workingDirectory)
+            )
             items.append(result.item)
             tell(result, name)
         } catch let fault as Fault {
@@ -171,12 +189,6 @@ struct FileIntake {
         let commands = CommandName.allCases.map { $0.rawValue }.filter { !$0.isEmpty }
         guard let command = EditDistance.nearest(to: operand, among: commands) else { return "" }
         return " Did you mean “ingest \(command)”?"
-    }
-
-    private var itemOptions: ItemOptions {
-        ItemOptions(
-            preparation: options.preparation, blockSize: options.blockSize, limitRate: options.limitRate,
-            tokenFile: options.tokenFile?.absolute(in: context.environment.workingDirectory))
     }
 
     private mutating func refuse(_ status: ExitCode, _ sentence: String) {

@@ -13,10 +13,11 @@ enum Working {
     }
 
     static func run(
-        _ context: CommandContext, _ options: Options, _ session: Session, mode: Supervisor.Mode, ids: Set<ItemID>?
+        _ context: CommandContext, _ options: Options, _ session: Session, mode: Supervisor.Mode, ids: Set<ItemID>?,
+        reload: (@Sendable () -> Void)? = nil
     ) async throws -> Result {
         let supervisor = Supervisor(context: session.pipeline, mode: mode, ids: ids)
-        let signals = StopSignals { Task { await supervisor.stop() } }
+        let signals = StopSignals(reload: reload) { Task { await supervisor.stop() } }
         let shown = Task { await show(session, context, options, supervisor) }
         var failure: (any Error)?
         do {

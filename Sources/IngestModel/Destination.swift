@@ -85,6 +85,10 @@ package enum DestinationAddress: Hashable, Sendable {
     case builtIn
     /// A server of the block protocol. The scheme is kept as it was typed, for the list.
     case block(ServerURL, typed: String)
+    /// What the configuration calls so, whenever it is needed.
+    case named(DestinationName)
+
+    package static let builtInWord = "builtin"
 
     /// What was typed cannot be a destination; a sentence says why. Never repeats a password.
     package struct Problem: Error, Equatable {
@@ -93,8 +97,12 @@ package enum DestinationAddress: Hashable, Sendable {
 
     /// Reads `--to`. Fails with a sentence that says what is wrong and what is possible.
     package init(argument: String) throws(Problem) {
-        if argument == "builtin" {
+        if argument == Self.builtInWord {
             self = .builtIn
+            return
+        }
+        if let name = DestinationName(argument) {
+            self = .named(name)
             return
         }
         let isBlock = argument.lowercased().hasPrefix("block+")
@@ -109,8 +117,9 @@ package enum DestinationAddress: Hashable, Sendable {
     /// As the list stores it and `init(argument:)` reads it back.
     package var text: String {
         switch self {
-        case .builtIn: "builtin"
+        case .builtIn: Self.builtInWord
         case .block(_, let typed): typed
+        case .named(let name): name.text
         }
     }
 
@@ -119,7 +128,8 @@ package enum DestinationAddress: Hashable, Sendable {
         case .credentials:
             "the destination carries a user name or password; put the token into a file and name it with --token-file"
         case .noScheme:
-            "“\(argument.printable)” is not a destination; give a URL such as block+https://host/upload"
+            "“\(argument.printable)” is not a destination; give a URL such as block+https://host/upload, or a name from the "
+                + "configuration"
         case .unknownScheme(let scheme):
             "this version cannot upload to “\(scheme.printable)://”; it knows block+http, block+https, http and https"
         case .malformed:
@@ -136,6 +146,22 @@ extension DestinationAddress: Codable {
         } catch let problem {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: decoder.codingPath, debugDescription: problem.reason))
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}
+
+extension ServerURL: Codable {
+    package init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        do {
+            try self.init(text)
+        } catch {
+            throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: "\(error)"))
         }
     }
 

@@ -11,7 +11,7 @@ package struct Fault: Error, Hashable, Codable, Sendable {
         // The cache and this machine
         case diskFull, cacheUnusable, copyLost, copyChanged, foundInCache, fileSystem
         // The far side
-        case unreachable, certificate, busy, farSideFull, invalidAnswer, refused, credentials, redirected
+        case unreachable, certificate, closed, busy, farSideFull, invalidAnswer, refused, credentials, redirected
         case damagedOnTheWay, forgotten, conflict, tooLarge, receiptMismatch
     }
 

@@ -80,6 +80,13 @@ package struct FilePath: Hashable, Sendable {
         return cut == 0 ? .root : FilePath(unchecked: Array(trimmed[..<cut]))
     }
 
+    private static let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/".utf8)
+
+    /// As it stands in a URL (RFC 3986); slashes stay.
+    package var percentEncoded: String {
+        bytes.map { Self.plain.contains($0) ? String(Unicode.Scalar($0)) : "%" + Hex.text([$0]).uppercased() }.joined()
+    }
+
     package func appending(_ name: FileName) -> FilePath {
         FilePath(unchecked: trimmedBytes + (trimmedBytes == [Self.slash] ? [] : [Self.slash]) + name.bytes)
     }

@@ -115,6 +115,9 @@ package struct Item: Hashable, Sendable {
     package var remote: RemoteState?
     package var receipt: Receipt?
     package var cleanup: Cleanup
+    package var after: AfterState
+    /// The name at the far end, where a template made it.
+    package var farName: String?
     package var fault: Fault?
     /// Failures in a row since the last progress.
     package var attempts: Int
@@ -143,6 +146,7 @@ package struct Item: Hashable, Sendable {
         priority = 0
         state = .queued
         cleanup = .none
+        after = .none
         attempts = 0
         marks = []
         losses = []

@@ -14,6 +14,8 @@ package enum ItemLife {
         case upload
         /// The receipt is there; do what follows an upload.
         case save
+        /// Do with the recording what `--after` asks for.
+        case dispose
         /// Nothing before this moment.
         case wait(until: Date)
         /// Nothing, until somebody asks for it.
@@ -26,7 +28,8 @@ package enum ItemLife {
         case preparationBegan(RecordingIdentity, name: FileName)
         /// The copy is complete and synced; it may still carry the suffix of an unfinished one.
         case prepared(PreparedCopy)
-        case uploadBegan
+        /// The name at the far end, where a template makes it, holds from now on.
+        case uploadBegan(farName: String?)
         /// The far side's state changed or is about to. `progressed`: more bytes are acknowledged than before.
         case remoteChanged(RemoteState, progressed: Bool)
         /// An upload was about to be opened, and nothing of that has reached the far side.
@@ -37,6 +40,8 @@ package enum ItemLife {
         case digestTaken(SHA256Digest)
         case received(Receipt)
         case saved
+        /// What `--after` asks for has been done, or cannot be for this reason.
+        case disposed(failure: String?)
         /// The cache holds nothing of the item any more.
         case cleanedUp
         /// The sealed copy is gone or no longer what it was; the recording is unchanged, so that it can be made again.
@@ -66,6 +71,7 @@ package enum ItemLife {
     package static func step(for item: Item, at now: Date) -> Step {
         if item.cleanup == .pending { return .cleanUp }
         if let wish = item.wish { return .obey(wish) }
+        if item.state == .done, item.after == .pending { return .dispose }
         guard item.state.isRunnable else { return .rest }
         if let retryAt = item.retryAt, retryAt > now { return .wait(until: retryAt) }
         if item.receipt != nil { return .save }
@@ -136,7 +142,8 @@ package struct Transition: Sendable {
             oweRemote(of: &item)
             progress(&item)
             item.state = .ready
-        case .uploadBegan:
+        case .uploadBegan(let farName):
+            item.farName = farName
             item.state = .uploading
             isDurable = false
         case .remoteChanged(let remote, let progressed):
@@ -160,6 +167,9 @@ package struct Transition: Sendable {
         case .saved:
             item.state = .done
             item.cleanup = .pending
+            if let after = item.options.after, after != .keep, !item.isItsOwnRecording { item.after = .pending }
+        case .disposed(let failure):
+            item.after = failure.map { .failed($0) } ?? .done
         case .cleanedUp:
             finishCleanup(of: &item)
         case .copyLost:
@@ -201,6 +211,7 @@ package struct Transition: Sendable {
             progress(&item)
         case .retried:
             if item.state == .failed || item.state == .paused { item.state = item.resumptionState }
+            if item.after.reason != nil { item.after = .pending }
             progress(&item)
         }
         // A forgotten entry stays forgotten.

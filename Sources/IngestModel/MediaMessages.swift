@@ -17,13 +17,19 @@ package struct MediaJob: Hashable, Codable, Sendable {
     package let threads: Int
     /// The process's nice value; `nil` leaves it.
     package let niceness: Int?
+    /// Whether tags that say where it was recorded are left out.
+    package let stripsLocation: Bool
 
-    package init(input: FilePath, output: FilePath, settings: CompressSettings?, threads: Int, niceness: Int?) {
+    package init(
+        input: FilePath, output: FilePath, settings: CompressSettings?, threads: Int, niceness: Int?,
+        stripsLocation: Bool = false
+    ) {
         self.input = input
         self.output = output
         self.settings = settings
         self.threads = threads
         self.niceness = niceness
+        self.stripsLocation = stripsLocation
     }
 }
 

@@ -58,13 +58,21 @@ package struct ItemOptions: Hashable, Codable, Sendable {
     package var tokenFile: FilePath?
     package var title: String?
     package var parameters: [String: String]
+    /// The name at the far end; `nil` takes that of the cached copy.
+    package var template: NameTemplate?
+    /// What becomes of the recording; `nil` keeps it.
+    package var after: AfterAction?
+    package var save: SaveHook?
+    /// Whether the position is left out of the copy; `nil` keeps it.
+    package var stripsLocation: Bool?
 
     package static let defaultBlockSize = ByteCount.mebibytes(1)
     package static let largestBlockSize = ByteCount.gibibytes(1)
 
     package init(
         preparation: Preparation = .copy, blockSize: ByteCount = Self.defaultBlockSize, limitRate: ByteCount? = nil,
-        tokenFile: FilePath? = nil, title: String? = nil, parameters: [String: String] = [:]
+        tokenFile: FilePath? = nil, title: String? = nil, parameters: [String: String] = [:],
+        template: NameTemplate? = nil, after: AfterAction? = nil, save: SaveHook? = nil, stripsLocation: Bool? = nil
     ) {
         self.preparation = preparation
         self.blockSize = blockSize
@@ -72,5 +80,9 @@ package struct ItemOptions: Hashable, Codable, Sendable {
         self.tokenFile = tokenFile
         self.title = title
         self.parameters = parameters
+        self.template = template
+        self.after = after
+        self.save = save
+        self.stripsLocation = stripsLocation
     }
 }

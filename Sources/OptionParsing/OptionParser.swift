@@ -13,8 +13,18 @@ package struct OptionParser<Target>: Sendable {
     package struct Result {
         package var target: Target
         package var operands: [[UInt8]] = []
+        /// The options that were given, by name, each as it was given last.
+        package var given: [String: Given] = [:]
         /// Sentences without a full stop; empty if all is well.
         package var problems: [String] = []
+    }
+
+    /// An option as it was given.
+    package struct Given {
+        /// `nil` for a switch.
+        package let value: OptionValue?
+        /// `false` where it was taken back.
+        package let isOn: Bool
     }
 
     package func parse(_ arguments: [[UInt8]], into target: Target) -> Result {
@@ -45,9 +55,7 @@ package struct OptionParser<Target>: Sendable {
             take(option, shown: "--\(name)", attached: attached, &rest, &result)
             return
         }
-        if name.hasPrefix("no-"), let option = options.first(where: { "no-" + $0.name == name }),
-            option.value == .none(negatable: true)
-        {
+        if name.hasPrefix("no-"), let option = options.first(where: { "no-" + $0.name == name && $0.isNegatable }) {
             if attached != nil {
                 result.problems.append("--\(name) takes no value")
             } else {
@@ -89,7 +97,7 @@ package struct OptionParser<Target>: Sendable {
                 apply(option, nil, isOn: true, shown: shown, &result)
             }
         case .optional: apply(option, attached, isOn: true, shown: shown, &result)
-        case .required(let placeholder):
+        case .required(_, let placeholder):
             guard let value = attached ?? rest.popFirst().map({ OptionValue(bytes: $0) }) else {
                 result.problems.append("\(shown) needs a value: \(shown) \(placeholder)")
                 return
@@ -101,15 +109,11 @@ package struct OptionParser<Target>: Sendable {
     private func apply(
         _ option: OptionSpec<Target>, _ value: OptionValue?, isOn: Bool, shown: String, _ result: inout Result
     ) {
+        result.given[option.name] = Given(value: value, isOn: isOn)
         do throws(ValueProblem) {
             try option.apply(&result.target, value, isOn)
         } catch {
-            switch error {
-            case .expected(let expected):
-                let given = value.map { "“\(Self.shown($0.text))”" } ?? "nothing"
-                result.problems.append("\(shown) takes \(expected), not \(given)")
-            case .sentence(let sentence): result.problems.append("\(shown): \(sentence)")
-            }
+            result.problems.append(error.sentence(about: shown, value))
         }
     }
 
@@ -118,8 +122,24 @@ package struct OptionParser<Target>: Sendable {
         EditDistance.nearest(to: name, among: options.map { $0.name })
     }
 
+    private static func shown(_ text: String) -> String { Shown.text(text) }
+}
+
+extension ValueProblem {
+    /// What is wrong with the value of `name`, without a full stop.
+    package func sentence(about name: String, _ value: OptionValue?) -> String {
+        switch self {
+        case .expected(let expected):
+            "\(name) takes \(expected), not \(value.map { "“\(Shown.text($0.text))”" } ?? "nothing")"
+        case .sentence(let sentence): "\(name): \(sentence)"
+        }
+    }
+}
+
+/// What others typed, as it may stand in a sentence.
+package enum Shown {
     /// Without control characters, and not longer than a person wants to read.
-    private static func shown(_ text: String) -> String {
+    package static func text(_ text: String) -> String {
         String(
             text.unicodeScalars.filter { $0.value >= 0x20 && !(0x7F..<0xA0).contains($0.value) }.prefix(80).map(
                 Character.init))

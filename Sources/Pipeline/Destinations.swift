@@ -8,49 +8,134 @@ import Receiver
 import SystemIO
 import Uploading
 
-/// Makes a destination of an address, and keeps what destinations share: the HTTP client and the built-in receiver.
+/// Makes a destination of an address, and keeps what destinations share: the HTTP client, their limits and the built-in
+/// receiver.
 actor Destinations {
     private let environment: Environment
+    private let settings: LiveSettings
+    private let now: @Sendable () -> Date
     private let log: Log
     private var client: HTTPClient?
     private var builtIn: BuiltIn?
+    private var limiters: [DestinationName: RateLimiter] = [:]
 
     /// The receiver inside the program: on a loopback port of its own, with a token that nobody else knows.
     private struct BuiltIn {
         let receiver: Receiver
-        let token: String
         let client: HTTPClient
-        let url: ServerURL
+        let access: ServerAccess
     }
 
-    init(environment: Environment, log: Log) {
+    init(environment: Environment, settings: LiveSettings, now: @escaping @Sendable () -> Date, log: Log) {
         self.environment = environment
+        self.settings = settings
+        self.now = now
         self.log = log
     }
 
+    /// - Parameters:
+    ///   - address: of an item or a debt.
+    ///   - tokenFile: what the item was given; it stands before what the configuration says.
+    /// - Returns: the destination as it is configured now.
+    /// - Throws: a `Fault` where that is not to be had.
     func destination(for address: DestinationAddress, tokenFile: FilePath?) throws -> any Destination {
         switch address {
-        case .block(let url, _):
-            let shared = client ?? HTTPClient(proxies: ProxySettings(environment: environment))
-            client = shared
-            return BlockDestination(
-                url: url, client: shared,
-                credentials: Credentials(tokenFile: tokenFile, fixedToken: environment["INGEST_TOKEN"]),
-                crashPoints: environment.crashPoints, log: log.scope("upload"))
-        case .builtIn:
-            let builtIn = try runningBuiltIn()
-            let inner = BlockDestination(
-                url: builtIn.url, client: builtIn.client,
-                credentials: Credentials(tokenFile: nil, fixedToken: builtIn.token),
-                crashPoints: environment.crashPoints, log: log.scope("upload"))
-            return BuiltInDestination(inner: inner, directory: builtIn.receiver.directory)
+        case .block(let url, _): return block(url, DestinationProfile(), tokenFile)
+        case .named(let name):
+            let profile = try profile(of: name)
+            switch profile.address {
+            case .block(let url, _): return block(url, profile, tokenFile)
+            case .builtIn, .named, nil: return try builtInDestination()
+            }
+        case .builtIn: return try builtInDestination()
         }
+    }
+
+    private func block(_ url: ServerURL, _ profile: DestinationProfile, _ tokenFile: FilePath?) -> BlockDestination {
+        let hasOwn = profile.token != nil || profile.tokenFile != nil || profile.user != nil
+        let common = hasOwn ? nil : environment["INGEST_TOKEN"].map { Secret($0) }
+        let credentials = Credentials(
+            tokenFile: tokenFile ?? profile.tokenFile, fixedToken: profile.token ?? common, user: profile.user,
+            passwordFile: profile.passwordFile)
+        return BlockDestination(
+            ServerAccess(url: url, client: sharedClient(), credentials: credentials, route: Self.route(profile)),
+            dataKey: profile.dataKey ?? BlockWire.defaultDataKey, crashPoints: environment.crashPoints,
+            log: log.scope("upload"))
+    }
+
+    private static func route(_ profile: DestinationProfile) -> HTTPRoute {
+        HTTPRoute(
+            certificateAuthorities: profile.certificateAuthorities?.text,
+            clientCertificate: profile.clientCertificate?.text, clientKey: profile.clientKey?.text, proxy: profile.proxy
+        )
+    }
+
+    private func sharedClient() -> HTTPClient {
+        let shared = client ?? HTTPClient(proxies: ProxySettings(environment: environment))
+        client = shared
+        return shared
+    }
+
+    /// Who tells the save hook; by the way in which the item's destination is reached.
+    func saveHook(_ hook: SaveHook, of address: DestinationAddress) throws -> SaveHookClient {
+        var route = HTTPRoute()
+        if case .named(let name) = address { route = Self.route(try profile(of: name)) }
+        return SaveHookClient(
+            ServerAccess(
+                url: hook.url, client: sharedClient(), credentials: Credentials(tokenFile: hook.tokenFile),
+                route: route.withoutIdentity))
+    }
+
+    private func profile(of name: DestinationName) throws(Fault) -> DestinationProfile {
+        if let profile = settings.current.destinations[name] { return profile }
+        throw Fault(
+            .credentials,
+            "the configuration knows no destination “\(name.text)” any more; see “ingest config path”, then “ingest retry”"
+        )
+    }
+
+    // MARK: - Limits
+
+    /// What limits all items of a destination together: its `limit-rate` and its timetable.
+    func limiter(of address: DestinationAddress) -> RateLimiter? {
+        guard case .named(let name) = address else { return nil }
+        if let limiter = limiters[name] { return limiter }
+        let (settings, now) = (settings, now)
+        let limiter = RateLimiter {
+            guard let profile = settings.current.destinations[name] else { return nil }
+            var rates = [profile.limitRate]
+            // A block that is on its way when a destination closes still arrives.
+            if case .rate(let rate) = profile.timetable.limit(at: WallClock.time(now()).moment) { rates.append(rate) }
+            return rates.compactMap { $0?.value }.min().map { max(1, $0) }
+        }
+        limiters[name] = limiter
+        return limiter
+    }
+
+    /// Fails while the timetable of the destination lets nothing through.
+    nonisolated func checkOpen(_ address: DestinationAddress) throws(Fault) {
+        guard case .named(let name) = address, let profile = settings.current.destinations[name] else { return }
+        let time = WallClock.time(now())
+        guard let minutes = profile.timetable.minutesUntilOpen(from: time.moment) else { return }
+        let seconds = Double(minutes * 60 - time.second)
+        let opening = WallClock.time(now().addingTimeInterval(seconds))
+        let clock = "\(opening.hour):\(opening.minute < 10 ? "0" : "")\(opening.minute)"
+        throw Fault(
+            .closed, "the timetable of “\(name.text)” lets nothing through before \(clock)",
+            retry: .later(after: seconds))
     }
 
     func shutDown() {
         builtIn?.receiver.stop()
         builtIn = nil
         client = nil
+    }
+
+    private func builtInDestination() throws -> any Destination {
+        let builtIn = try runningBuiltIn()
+        let inner = BlockDestination(
+            builtIn.access, crashPoints: environment.crashPoints, log: log.scope("upload"))
+        return BuiltInDestination(inner: inner, directory: builtIn.receiver.directory)
     }
 
     private func runningBuiltIn() throws -> BuiltIn {
@@ -63,9 +148,11 @@ actor Destinations {
             let receiver = try Receiver(
                 store: directory, listen: ListenAddress(host: "127.0.0.1", port: 0),
                 settings: ReceiverSettings(token: token), log: log.scope("receiver"))
-            let made = BuiltIn(
-                receiver: receiver, token: token, client: HTTPClient(proxies: .none),
-                url: try ServerURL("http://\(receiver.address)/upload"))
+            let client = HTTPClient(proxies: .none)
+            let access = ServerAccess(
+                url: try ServerURL("http://\(receiver.address)/upload"), client: client,
+                credentials: Credentials(fixedToken: Secret(token)))
+            let made = BuiltIn(receiver: receiver, client: client, access: access)
             builtIn = made
             return made
         } catch let error as ReceiverError {
@@ -95,11 +182,5 @@ private struct BuiltInDestination: Destination {
 
 /// Paths as `file:` URLs (RFC 8089).
 enum FileURL {
-    private static let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/".utf8)
-
-    static func text(_ path: FilePath) -> String {
-        "file://"
-            + path.bytes.map { plain.contains($0) ? String(Unicode.Scalar($0)) : "%" + Hex.text([$0]).uppercased() }
-            .joined()
-    }
+    static func text(_ path: FilePath) -> String { "file://" + path.percentEncoded }
 }

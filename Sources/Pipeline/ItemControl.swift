@@ -77,6 +77,7 @@ package struct ItemControl: Sendable {
         try await change(id, .retried) { item in
             switch item.state {
             case .failed, .paused: nil
+            case .done where item.after.reason != nil: nil
             case .done, .cancelled: "it is \(item.state.rawValue); there is nothing to try again"
             case .queued, .preparing, .ready, .uploading, .saving: nil
             }

@@ -28,6 +28,7 @@ final class ItemLedger: UploadLedger {
     func save(_ remote: RemoteState, progressed: Bool) async throws {
         try await commit(.remoteChanged(remote, progressed: progressed))
         reporter.progress(.uploading, done: remote.acknowledged.value, total: total)
+        if progressed { try context.destinations.checkOpen(current.destination) }
     }
 
     func forget() async throws {

@@ -79,7 +79,7 @@ struct ItemWorker {
             case .cleanUp:
                 guard let next = try await cleanUp(item) else { return nil }
                 item = next
-            case .prepare, .upload, .save, .wait, .rest: return item
+            case .prepare, .upload, .save, .dispose, .wait, .rest: return item
             }
         }
     }
@@ -100,6 +100,7 @@ struct ItemWorker {
         case .prepare: next = try await Preparer(context: context, reporter: reporter).prepare(item)
         case .upload: next = try await upload(item)
         case .save: next = try await save(item)
+        case .dispose: next = try await dispose(item)
         }
         // Cancellation is looked at between the steps as well: some of them are too short to notice it.
         if let next, next.state.isRunnable { try Task.checkCancellation() }
@@ -134,19 +135,22 @@ struct ItemWorker {
     private func upload(_ item: Item) async throws -> Item? {
         let (item, isWithdrawn) = try await checkRecording(item)
         guard !isWithdrawn, let item, let seal = item.seal else { return item }
+        try context.destinations.checkOpen(item.destination)
         let cache = context.cache
         let source: UploadSource
+        let farName = item.farName ?? nameByTemplate(item)
+        let limiters = await limiters(of: item)
         do {
             let file = try await offPool { _ in SharedDescriptor(try cache.open(item.cachedName, sealed: seal)) }
             source =
                 context.sources.take(seal.id)
                 ?? UploadSource(
-                    file: file, seal: seal, name: item.cachedName.text, blockSize: item.options.blockSize,
-                    limiters: limiters(of: item))
+                    file: file, seal: seal, name: farName ?? item.cachedName.text, blockSize: item.options.blockSize,
+                    limiters: limiters)
         } catch let fault as Fault where fault.code == .copyLost || fault.code == .copyChanged {
             return try await replaceCopy(of: item, fault)
         }
-        guard let begun = try await context.commit(.uploadBegan, to: item) else { return nil }
+        guard let begun = try await context.commit(.uploadBegan(farName: farName), to: item) else { return nil }
         reporter.reportState(of: begun)
         reporter.progress(.uploading, done: begun.remote?.acknowledged.value ?? 0, total: seal.size.value)
         let destination = try await context.destinations.destination(
@@ -192,6 +196,7 @@ struct ItemWorker {
         // It may have grown while it was uploaded.
         let (item, isWithdrawn) = try await checkRecording(item)
         guard !isWithdrawn, let item else { return item }
+        try await tellSaveHook(item)
         let done = try await context.commit(.saved, to: item)
         context.crashPoints.reach(.afterDoneStored)
         if let done, let receipt = done.receipt {
@@ -199,6 +204,60 @@ struct ItemWorker {
             reporter.report(.done(receipt, original: done.identity.size))
         }
         return done
+    }
+
+    private func tellSaveHook(_ item: Item) async throws {
+        guard let hook = item.options.save, let receipt = item.receipt else { return }
+        let message = SaveMessage(
+            id: item.id, uuid: item.uuid, url: receipt.url, title: item.options.title,
+            name: item.farName ?? item.cachedName.text, size: receipt.size,
+            sha256: receipt.sha256 ?? item.seal?.sha256, duration: item.media?.duration,
+            parameters: item.options.parameters)
+        try await context.destinations.saveHook(hook, of: item.destination).tell(message)
+        context.crashPoints.reach(.afterHookAnswered)
+    }
+
+    private func nameByTemplate(_ item: Item) -> String? {
+        item.options.template?.name(
+            NameTemplate.Facts(
+                recording: item.recording, cachedName: item.cachedName, id: item.id, seconds: item.addedSeconds,
+                added: WallClock.time(Date(timeIntervalSince1970: Double(item.addedSeconds))),
+                host: ThisProcess.hostName))
+    }
+
+    /// What becomes of the recording. That it cannot be done is written down, and makes the item no less done.
+    private func dispose(_ item: Item) async throws -> Item? {
+        guard let action = item.options.after else { return item }
+        let disposal = RecordingDisposal(recording: item.recording, identity: item.identity, id: item.uuid)
+        let trash = Trash(
+            home: context.environment.trashDirectory, user: ThisProcess.userID, now: context.now)
+        var failure: String?
+        do {
+            // In a task of its own, so that it is not left in the middle.
+            try await Task { try await offPool { _ in try disposal.carryOut(action, trash: trash) } }.value
+        } catch let fault as Fault {
+            failure = fault.reason
+        }
+        context.crashPoints.reach(.afterDisposal)
+        let disposed = try await context.commit(.disposed(failure: failure), to: item)
+        if let failure {
+            reporter.report(
+                .warning(
+                    "it is done, but “--after \(action.text)” is not: \(failure); “ingest retry \(item.id)” tries again"
+                ))
+        } else {
+            reporter.report(.note(Self.words(for: action)))
+        }
+        return disposed
+    }
+
+    private static func words(for action: AfterAction) -> String {
+        switch action {
+        case .keep: "the recording stays where it is"
+        case .delete: "the recording has been deleted"
+        case .trash: "the recording has been put into the trash"
+        case .move(let directory): "the recording has been moved to \(directory.text)"
+        }
     }
 
     // MARK: - When things are not as they were
@@ -290,8 +349,8 @@ struct ItemWorker {
         return .interrupted
     }
 
-    private func limiters(of item: Item) -> [RateLimiter] {
+    private func limiters(of item: Item) async -> [RateLimiter] {
         let own = item.options.limitRate.map { RateLimiter(bytesPerSecond: max(1, $0.value)) }
-        return [context.limiter, own].compactMap { $0 }
+        return [context.limiter, own, await context.destinations.limiter(of: item.destination)].compactMap { $0 }
     }
 }

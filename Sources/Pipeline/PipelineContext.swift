@@ -3,6 +3,7 @@ package import FoundationEssentials
 import HTTPClient
 package import IngestModel
 import MediaProcess
+import Synchronization
 package import SystemIO
 package import UploadList
 package import VideoCache
@@ -17,12 +18,33 @@ package struct PipelineSettings: Sendable {
     package var threads: Int
     /// Nice value of the media process; `nil` leaves it.
     package var niceness: Int?
+    /// Those of the configuration.
+    package var destinations: [DestinationName: DestinationProfile]
 
-    package init(jobs: Int = 1, limitRate: ByteCount? = nil, threads: Int, niceness: Int? = nil) {
+    package init(
+        jobs: Int = 1, limitRate: ByteCount? = nil, threads: Int, niceness: Int? = nil,
+        destinations: [DestinationName: DestinationProfile] = [:]
+    ) {
         self.jobs = jobs
         self.limitRate = limitRate
         self.threads = threads
         self.niceness = niceness
+        self.destinations = destinations
+    }
+}
+
+/// The settings in force, which may be read anew while work goes on.
+final class LiveSettings: Sendable {
+    private let settings: Mutex<PipelineSettings>
+
+    init(_ settings: PipelineSettings) {
+        self.settings = Mutex(settings)
+    }
+
+    var current: PipelineSettings { settings.withLock { $0 } }
+
+    func replace(_ settings: PipelineSettings) {
+        self.settings.withLock { $0 = settings }
     }
 }
 
@@ -31,9 +53,9 @@ package final class PipelineContext: Sendable {
     package let list: UploadList
     package let cache: VideoCache
     let environment: Environment
-    let settings: PipelineSettings
     let destinations: Destinations
-    let limiter: RateLimiter?
+    let limiter: RateLimiter
+    private let live: LiveSettings
     let sources = SourceShelf()
     let log: Log
     let now: @Sendable () -> Date
@@ -47,12 +69,21 @@ package final class PipelineContext: Sendable {
         self.list = list
         self.cache = cache
         self.environment = environment
-        self.settings = settings
         self.log = log
         self.now = now
         self.send = send
-        destinations = Destinations(environment: environment, log: log)
-        limiter = settings.limitRate.map { RateLimiter(bytesPerSecond: max(1, $0.value)) }
+        let live = LiveSettings(settings)
+        self.live = live
+        destinations = Destinations(environment: environment, settings: live, now: now, log: log)
+        limiter = RateLimiter { live.current.limitRate.map { max(1, $0.value) } }
+    }
+
+    /// Those in force; they may change at any time.
+    var settings: PipelineSettings { live.current }
+
+    /// What holds from now on, also for items that are being worked on.
+    package func adopt(_ settings: PipelineSettings) {
+        live.replace(settings)
     }
 
     var crashPoints: CrashPoints { environment.crashPoints }

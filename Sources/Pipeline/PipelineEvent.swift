@@ -11,6 +11,8 @@ package struct PipelineEvent: Sendable {
         case loss(Loss)
         /// Something worth a line, such as a decision.
         case note(String)
+        /// The same for what went wrong beside the upload.
+        case warning(String)
         /// Another try in so many seconds.
         case retry(Fault, after: Double)
         /// `original`: the size of the recording.

@@ -109,7 +109,8 @@ struct Preparer {
         _ = try await offPool { _ in try cache.begin(item.cachedName).status() }
         let job = MediaJob(
             input: item.recording, output: cache.partPath(of: item.cachedName), settings: settings,
-            threads: context.settings.threads, niceness: context.settings.niceness)
+            threads: context.settings.threads, niceness: context.settings.niceness,
+            stripsLocation: item.options.stripsLocation == true)
         // Held open all the while, so that its going away does not matter once it has been begun.
         let recording = try await offPool { _ in OpenRecording(try Recording(item.recording)) }
         // The recording's digest is taken meanwhile: it is read in any case, and the page cache is shared.
@@ -124,7 +125,10 @@ struct Preparer {
         let seal = try await offPool { _ in
             try cache.seal(item.cachedName, modified: identity.modified, sha256: nil)
         }
-        if settings != nil, Double(seal.size.value) >= Double(identity.size.value) * Self.worthwhile {
+        // The recording as it is would tell the position.
+        if settings != nil, !job.stripsLocation,
+            Double(seal.size.value) >= Double(identity.size.value) * Self.worthwhile
+        {
             return try await keepOriginal(item, instead: seal.size)
         }
         return PreparedCopy(seal: seal, name: item.cachedName, identity: identity, losses: losses, media: summary)

@@ -33,9 +33,13 @@ package actor Supervisor {
     /// Items that another process works on, for those who asked for them here.
     private var followed: [ItemID: ItemReporter] = [:]
     private var isStopping = false
+    /// Nothing is left to do, in a run that ends then.
+    private var isOver = false
     private var failure: (any Error)?
     private var bells: [CheckedContinuation<Void, Never>] = []
 
+    /// The most items at once.
+    package static let mostJobs = 64
     /// How often other processes' changes are looked for.
     private static let pollInterval = Duration.milliseconds(150)
 
@@ -53,8 +57,8 @@ package actor Supervisor {
         defer { withExtendedLifetime(attendance) {} }
         let watcher = Task { await self.watch() }
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<max(1, context.settings.jobs) {
-                group.addTask { await self.work() }
+            for number in 0..<Self.mostJobs {
+                group.addTask { await self.work(number) }
             }
         }
         watcher.cancel()
@@ -79,13 +83,19 @@ package actor Supervisor {
 
     // MARK: - Jobs
 
-    private func work() async {
-        while !isStopping {
+    /// One of the jobs; those beyond the number that the settings allow just now rest.
+    private func work(_ number: Int) async {
+        while !isStopping, !isOver {
+            if number > 0, number >= context.settings.jobs {
+                await rest()
+                continue
+            }
             do {
                 if let (id, item, lock) = try await claim() {
                     try await work(on: id, item, lock)
                 } else if try await isFinished() {
-                    return
+                    isOver = true
+                    ring()
                 } else {
                     await rest()
                 }
@@ -172,6 +182,7 @@ package actor Supervisor {
         let collector = DebtCollector(context: context)
         let debts = Task { await collector.payWhileRunning() }
         let network = NetworkWatch()
+        let inhibitor = SleepInhibitor(environment: context.environment, log: context.log)
         var version: Int64 = -1
         var polls = 0
         while !Task.isCancelled {
@@ -184,6 +195,8 @@ package actor Supervisor {
                 }
                 if polls % 6 == 0 {
                     leaveStalled()
+                    // Not for what takes less than a second.
+                    inhibitor.hold(!claims.isEmpty && polls > 0)
                     try await noteProgress()
                     if network?.cameUp() == true { try await hurry() }
                 }
@@ -199,6 +212,7 @@ package actor Supervisor {
             // Cancellation only means that the loop ends.
             try? await Task.sleep(for: Self.pollInterval)
         }
+        inhibitor.hold(false)
         debts.cancel()
         await debts.value
         ring()

@@ -23,8 +23,9 @@ package final class Receiver: Sendable {
         store directory: FilePath, listen address: ListenAddress, settings: ReceiverSettings, log: Log
     ) throws {
         do {
+            let live = LiveReceiverSettings(settings)
             core = ReceiverCore(
-                store: try ReceiverStore(directory: directory, settings: settings), settings: settings, log: log)
+                store: try ReceiverStore(directory: directory, settings: live), settings: live, log: log)
         } catch {
             throw ReceiverError(description: "the store \(directory.text.printable) cannot be used: \(error)")
         }
@@ -38,6 +39,11 @@ package final class Receiver: Sendable {
         let dropper = WeakServer(server)
         core.dropConnection.withLock { $0 = { dropper.server?.drop(connection: $0) } }
         core.startSweeping()
+    }
+
+    /// Other settings from now on. Limits on the size of blocks stay what they were at the start.
+    package func adopt(_ settings: ReceiverSettings) {
+        core.live.replace(settings)
     }
 
     package func stop() {
@@ -62,7 +68,8 @@ private final class WeakServer: Sendable {
 /// What requests work with.
 final class ReceiverCore: RequestHandler {
     let store: ReceiverStore
-    private let settings: ReceiverSettings
+    let live: LiveReceiverSettings
+    private var settings: ReceiverSettings { live.current }
     private let log: Log
     let dropConnection = Mutex<@Sendable (Int) -> Void>({ _ in })
     /// Which connection writes which upload, so that a client that comes back on a new one need not wait for the old
@@ -73,9 +80,9 @@ final class ReceiverCore: RequestHandler {
     private static let uploadPath = "/upload"
     private static let filesPath = "/received/"
 
-    init(store: ReceiverStore, settings: ReceiverSettings, log: Log) {
+    init(store: ReceiverStore, settings: LiveReceiverSettings, log: Log) {
         self.store = store
-        self.settings = settings
+        live = settings
         self.log = log
     }
 

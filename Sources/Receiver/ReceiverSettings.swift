@@ -1,4 +1,5 @@
 package import IngestModel
+import Synchronization
 
 /// What a receiver allows.
 package struct ReceiverSettings: Sendable {
@@ -19,6 +20,21 @@ package struct ReceiverSettings: Sendable {
     package init(token: String? = nil, publicURL: String? = nil) {
         self.token = token
         self.publicURL = publicURL
+    }
+}
+
+/// The settings in force; some may change while the receiver runs.
+final class LiveReceiverSettings: Sendable {
+    private let settings: Mutex<ReceiverSettings>
+
+    init(_ settings: ReceiverSettings) {
+        self.settings = Mutex(settings)
+    }
+
+    var current: ReceiverSettings { settings.withLock { $0 } }
+
+    func replace(_ settings: ReceiverSettings) {
+        self.settings.withLock { $0 = settings }
     }
 }
 

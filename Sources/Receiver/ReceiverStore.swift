@@ -16,7 +16,8 @@ final class ReceiverStore: Sendable {
     private let internals: FilePath
     private let lockPath: FilePath
     private let connection: Mutex<Connection>
-    private let settings: ReceiverSettings
+    private let live: LiveReceiverSettings
+    private var settings: ReceiverSettings { live.current }
     /// Digests under way, by the upload's id. Only a cache: what is missing is read from the file.
     private let digests = Mutex<[Int64: FollowingDigest]>([:])
     /// Uploads whose blocks behind the last sync have been looked at by this process.
@@ -25,9 +26,9 @@ final class ReceiverStore: Sendable {
     private static let syncInterval: Int64 = 64 << 20
 
     /// - Throws: `SystemError` or `SQLiteError` where the directory cannot be used.
-    init(directory: FilePath, settings: ReceiverSettings) throws {
+    init(directory: FilePath, settings: LiveReceiverSettings) throws {
         self.directory = directory
-        self.settings = settings
+        live = settings
         internals = directory.appending(".ingest")
         lockPath = internals.appending("lock")
         try FileSystem.makeDirectory(internals.appending("parts"))

@@ -45,6 +45,13 @@ package struct Environment: Sendable {
         variables[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
+    /// The program of this name that `PATH` leads to.
+    package func program(_ name: StaticString) -> FilePath? {
+        (self["PATH"] ?? "").split(separator: ":").lazy
+            .compactMap { FilePath(String($0)) }.filter { $0.isAbsolute }.map { $0.appending(name) }
+            .first { $0.withCString { access($0, X_OK) } == 0 }
+    }
+
     package var home: FilePath? { absolutePath("HOME") }
 
     /// `$XDG_CACHE_HOME/Video`, default `~/.cache/Video`; `nil` where not even a home is known.
@@ -55,6 +62,12 @@ package struct Environment: Sendable {
 
     /// `$XDG_DATA_HOME/ingest/received`, default `~/.local/share/ingest/received`.
     package var receivedDirectory: FilePath? { place("XDG_DATA_HOME", else: ".local/share", "ingest/received") }
+
+    /// `$XDG_DATA_HOME/Trash`, default `~/.local/share/Trash`.
+    package var trashDirectory: FilePath? { place("XDG_DATA_HOME", else: ".local/share", "Trash") }
+
+    /// `$XDG_CONFIG_HOME/ingest/config.toml`, default `~/.config/ingest/config.toml`.
+    package var configurationFile: FilePath? { place("XDG_CONFIG_HOME", else: ".config", "ingest/config.toml") }
 
     private func place(_ variable: String, else fallback: StaticString, _ below: StaticString) -> FilePath? {
         (absolutePath(variable) ?? home?.appending(fallback))?.appending(below)
@@ -86,6 +99,8 @@ package struct CrashPoints: Sendable {
         case afterReceiptStored = "after-receipt-stored"
         case afterDoneStored = "after-done-stored"
         case afterCopyDeleted = "after-copy-deleted"
+        case afterHookAnswered = "after-hook-answered"
+        case afterDisposal = "after-disposal"
         case afterCancelStored = "after-cancel-stored"
         case beforeAbandon = "before-abandon"
         case afterAbandon = "after-abandon"

@@ -24,6 +24,7 @@ struct CopyMaker {
             emit(.loss(Loss(what: "the second eye's picture", reason: "spatial video is not carried over yet")))
         }
         var metadata = Tags.kept(fromFile: input.metadata)
+        if job.stripsLocation { metadata = Tags.withoutPosition(metadata) }
         // Written by the muxer into a track of its own.
         if let timecode = plan.video?.stream.metadata["timecode"] ?? timecode(in: input) {
             metadata["timecode"] = timecode
@@ -88,7 +89,10 @@ struct CopyMaker {
         var descriptions: [OutputFile.StreamDescription] = []
         var count = 0
         for lane in lanes {
-            let streams = try lane.shared.streams()
+            var streams = try lane.shared.streams()
+            if job.stripsLocation {
+                for index in streams.indices { streams[index].metadata = Tags.withoutPosition(streams[index].metadata) }
+            }
             for stream in streams { try output.addStream(stream) }
             descriptions += streams
             inputs.append(Input(lane: lane, firstStream: count, next: nil))

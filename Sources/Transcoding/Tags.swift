@@ -25,6 +25,14 @@ enum Tags {
         return kept
     }
 
+    /// Without those that say where something was recorded, under whatever name.
+    static func withoutPosition(_ tags: [String: String]) -> [String: String] {
+        tags.filter { tag in
+            let name = tag.key.lowercased()
+            return !["location", "gps", "latitude", "longitude", "iso6709"].contains { name.contains($0) }
+        }
+    }
+
     /// Whether the muxer writes the tag in another place or under another name: the time code as a track, the position as
     /// `location`, languages' variants as the tag itself.
     static func isWrittenOtherwise(_ key: String, in tags: [String: String]) -> Bool {

@@ -6,13 +6,15 @@ import SQLite
 enum ItemRow {
     static let columns = """
         id, uuid, group_uuid, priority, state, wish, recording, identity, destination, options, added_seconds, \
-        cached_name, seal, remote, receipt, cleanup, fault, attempts, retry_at, marks, losses, media, created, updated
+        cached_name, seal, remote, receipt, cleanup, fault, attempts, retry_at, marks, losses, media, created, updated, \
+        after_state, after_reason, far_name
         """
 
     static func item(_ row: borrowing Row) throws -> Item {
         guard let uuid = UUID(uuidString: row.text(1)), let state = ItemState(rawValue: row.text(4)),
             let recording = FilePath(bytes: row.blob(6)), let cachedName = FileName(bytes: row.blob(11)),
-            let cleanup = Cleanup(rawValue: row.text(15))
+            let cleanup = Cleanup(rawValue: row.text(15)),
+            let after = AfterState(word: row.optionalText(24), reason: row.optionalText(25))
         else { throw Malformed() }
         var item = Item(
             id: ItemID(row.integer(0)), uuid: uuid, recording: recording, identity: try decoded(row.text(7)),
@@ -27,6 +29,8 @@ enum ItemRow {
         item.remote = try row.optionalText(13).map { try decoded($0) }
         item.receipt = try row.optionalText(14).map { try decoded($0) }
         item.cleanup = cleanup
+        item.after = after
+        item.farName = row.optionalText(26)
         item.fault = try row.optionalText(16).map { try decoded($0) }
         item.attempts = Int(row.integer(17))
         item.retryAt = row.optionalReal(18).map { Date(timeIntervalSince1970: $0) }
@@ -42,6 +46,7 @@ enum ItemRow {
     static let written = [
         "state", "recording", "identity", "source_size", "source_fingerprint", "options", "cached_name", "seal",
         "remote", "receipt", "cleanup", "fault", "attempts", "retry_at", "marks", "losses", "media", "updated",
+        "after_state", "after_reason", "far_name",
     ]
 
     static let assignments = written.map { "\($0) = ?" }.joined(separator: ", ")
@@ -56,6 +61,7 @@ enum ItemRow {
             .integer(Int64(item.attempts)), .optional(item.retryAt?.timeIntervalSince1970),
             .text(try encoded(item.marks.sorted { $0.rawValue < $1.rawValue })), .text(try encoded(item.losses)),
             .optional(try item.media.map { try encoded($0) }), .real(item.updated.timeIntervalSince1970),
+            .optional(item.after.word), .optional(item.after.reason), .optional(item.farName),
         ]
     }
 

@@ -60,13 +60,24 @@ enum Schema {
             size INTEGER NOT NULL,
             until REAL NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """,
         """
+        -- What becomes of the recording, and the name at the far end.
+        ALTER TABLE items ADD COLUMN after_state TEXT;
+        ALTER TABLE items ADD COLUMN after_reason TEXT;
+        ALTER TABLE items ADD COLUMN far_name TEXT;
+
+        DROP INDEX items_open;
+        CREATE INDEX items_open ON items (priority, id)
+            WHERE state IN ('queued', 'preparing', 'ready', 'uploading', 'saving')
+                OR wish IS NOT NULL OR cleanup = 'pending' OR after_state = 'pending';
+        """,
     ]
 
     /// The condition of the index `items_open`, word for word, so that SQLite uses it.
     static let isOpen = """
         (state IN ('queued', 'preparing', 'ready', 'uploading', 'saving') \
-        OR wish IS NOT NULL OR cleanup = 'pending')
+        OR wish IS NOT NULL OR cleanup = 'pending' OR after_state = 'pending')
         """
 
     /// Brings the file up to date. `false` if it is newer than this program.

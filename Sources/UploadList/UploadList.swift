@@ -258,7 +258,7 @@ package actor UploadList {
                 "SELECT \(ItemRow.columns), progress FROM items WHERE id > ? \(condition) ORDER BY id LIMIT ?",
                 [.integer(after.value), .integer(Int64(limit))]
             ) { row in
-                (try ItemRow.item(row), try row.optionalText(24).map { try ItemRow.decoded($0) })
+                (try ItemRow.item(row), try row.optionalText(27).map { try ItemRow.decoded($0) })
             }
         }
     }

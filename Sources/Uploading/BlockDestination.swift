@@ -1,29 +1,32 @@
 import Checksums
 package import Diagnostics
 import FoundationEssentials
-package import HTTPClient
+import HTTPClient
 package import IngestModel
 package import SystemIO
 
 /// A server of the block protocol.
 package struct BlockDestination: Destination {
-    private let url: ServerURL
-    private let client: HTTPClient
-    private let credentials: Credentials
+    private let access: ServerAccess
+    private let dataKey: String
     private let crashPoints: CrashPoints
     private let log: Log
 
-    private static let mostRedirects = 5
     private static let answerTimeout = 120.0
     /// The last block's answer may have to wait for the whole file to be read, hashed and synced over there.
     private static let lastAnswerTimeout = 900.0
 
+    /// - Parameters:
+    ///   - access: the server.
+    ///   - dataKey: the key under which its answers stand.
+    ///   - crashPoints: where to end, for tests.
+    ///   - log: where answers are told.
     package init(
-        url: ServerURL, client: HTTPClient, credentials: Credentials, crashPoints: CrashPoints = .none, log: Log = .none
+        _ access: ServerAccess, dataKey: String = BlockWire.defaultDataKey, crashPoints: CrashPoints = .none,
+        log: Log = .none
     ) {
-        self.url = url
-        self.client = client
-        self.credentials = credentials
+        self.access = access
+        self.dataKey = dataKey
         self.crashPoints = crashPoints
         self.log = log
     }
@@ -31,9 +34,9 @@ package struct BlockDestination: Destination {
     package func upload(
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
     ) async throws -> Receipt {
-        let token = try credentials.token()
+        let authorisation = try access.authorisation()
         var (upload, isFresh) = try await begin(source, from: remote, ledger: ledger)
-        var session = Session(url: url, token: token)
+        var session = Session(url: access.url, authorisation: authorisation)
         do {
             return try await run(&upload, source, &session, ledger)
         } catch {
@@ -60,9 +63,9 @@ package struct BlockDestination: Destination {
                 crashPoints.reach(request == .open ? .afterOpenStored : .afterBlockStored)
                 source.passed(upload.ledger.acknowledged.value)
             case .again: break
-            case .refreshCredentials: session.token = try credentials.token()
+            case .refreshCredentials: session.authorisation = try access.authorisation()
             case .startAnew:
-                if response.status == 413 { try await ledger.remember(upload.ledger.blockSize, for: url.origin) }
+                if response.status == 413 { try await ledger.remember(upload.ledger.blockSize, for: access.url.origin) }
                 try await ledger.abandon(replacement: .block(upload.ledger))
             case .complete(let answer):
                 crashPoints.reach(.afterReceiptAnswered)
@@ -82,15 +85,15 @@ package struct BlockDestination: Destination {
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
     ) async throws -> (BlockUpload, isFresh: Bool) {
         if case .block(let known) = remote, known.seal == source.seal.id, known.fileSize == source.seal.size,
-            let upload = BlockUpload(ledger: known)
+            let upload = BlockUpload(ledger: known, dataKey: dataKey)
         {
             return (upload, false)
         }
-        let remembered = try await ledger.blockSize(for: url.origin)
+        let remembered = try await ledger.blockSize(for: access.url.origin)
         let blockSize = min(remembered ?? source.blockSize, source.blockSize)
         let fresh = BlockLedger(
             seal: source.seal.id, key: UUID(), fileSize: source.seal.size, blockSize: blockSize)
-        guard let upload = BlockUpload(ledger: fresh) else {
+        guard let upload = BlockUpload(ledger: fresh, dataKey: dataKey) else {
             throw Fault(.refused, "a block size of 0 bytes makes no blocks")
         }
         if remote == nil {
@@ -106,7 +109,7 @@ package struct BlockDestination: Destination {
     /// Where requests go and what they show; changes with redirects and renewed credentials.
     private struct Session {
         var url: ServerURL
-        var token: String
+        var authorisation: Authorisation
         /// Whether an opening may have arrived, answered or not.
         var mayHaveOpened = false
     }
@@ -116,38 +119,28 @@ package struct BlockDestination: Destination {
         ledger: any UploadLedger
     ) async throws -> BlockUpload.Response {
         let block = try await content(of: request, source: source)
-        var target = session.url
-        for _ in 0...Self.mostRedirects {
-            // The token is for the destination, not for those it sends us to.
-            let token = target.origin == url.origin ? session.token : ""
-            var http = self.request(upload.ledger, to: target, token: token, name: source.name, block: block)
+        let answer = try await access.send(
+            from: session.url, session.authorisation, mayHaveArrived: &session.mayHaveOpened
+        ) { target, authorisation in
+            var http = self.request(
+                upload.ledger, to: target, token: authorisation.token, name: source.name, block: block)
             if let block {
                 http.limiters = source.limiters
                 if block.number == upload.totalCount { http.answerTimeout = Self.lastAnswerTimeout }
                 let framing = http.body.count - block.bytes.count
                 http.onSent = { ledger.inFlight(max(0, $0 - framing)) }
             }
-            let response: HTTPResponse
-            do {
-                response = try await client.send(http)
-            } catch let error as HTTPClientError {
-                if !error.isBeforeSending { session.mayHaveOpened = true }
-                throw Self.fault(for: error, http)
-            }
-            guard response.status == 307 || response.status == 308 else {
-                if (200..<300).contains(response.status), response.bytesSent < http.body.count {
-                    throw Fault(
-                        .invalidAnswer, "the destination answered before it had the whole block",
-                        retry: .later(after: nil))
-                }
-                return BlockUpload.Response(
-                    status: response.status, body: response.body,
-                    retryAfter: RetryAfter.seconds(response.header("Retry-After"), now: Date()))
-            }
-            target = try self.target(of: response, from: target)
-            if response.status == 308 { session.url = target }
+            return http
         }
-        throw Fault(.redirected, "the destination redirects in circles")
+        session.url = answer.target
+        let response = answer.response
+        if (200..<300).contains(response.status), response.bytesSent < answer.request.body.count {
+            throw Fault(
+                .invalidAnswer, "the destination answered before it had the whole block", retry: .later(after: nil))
+        }
+        return BlockUpload.Response(
+            status: response.status, body: response.body,
+            retryAfter: RetryAfter.seconds(response.header("Retry-After"), now: Date()))
     }
 
     /// The bytes of a block with their CRC; `nil` for an opening.
@@ -160,19 +153,6 @@ package struct BlockDestination: Destination {
             throw Fault(.copyChanged, "its copy in the cache became shorter while it was uploaded")
         }
         return (number, FileSlice(file: file, range: range), crc)
-    }
-
-    private func target(of response: HTTPResponse, from base: ServerURL) throws(Fault) -> ServerURL {
-        guard let location = response.header("Location"), let text = HTTPClient.resolve(location, against: base.text),
-            let url = try? ServerURL(text)
-        else {
-            throw Fault(.redirected, "the destination redirects to nowhere that can be followed")
-        }
-        guard base.origin.scheme == "http" || url.origin.scheme == "https" else {
-            throw Fault(
-                .redirected, "the destination redirects from https to http, which would give the recording away")
-        }
-        return url
     }
 
     /// One request of the protocol: an opening, or with `block` the bytes of a block and their CRC.
@@ -192,7 +172,7 @@ package struct BlockDestination: Destination {
             fields.append((BlockWire.Field.crc, block.crc.hex))
         }
         let form = MultipartForm(
-            fields: fields, fileField: BlockWire.Field.block, fileName: name,
+            fields: fields, fileField: BlockWire.Field.block, fileName: Self.flat(name),
             boundary: "ingest-" + Hex.text(Secret.randomBytes(count: 16)))
         let content: [HTTPBody.Piece] = block.map { [.file($0.bytes)] } ?? []
         return HTTPRequest(
@@ -204,23 +184,18 @@ package struct BlockDestination: Destination {
             body: HTTPBody([.bytes(form.head)] + content + [.bytes(form.tail)]), answerTimeout: Self.answerTimeout)
     }
 
+    /// The protocol knows no directories.
+    private static func flat(_ name: String) -> String {
+        String(name.map { $0 == "/" ? "_" : $0 })
+    }
+
     /// The extension, as far as it is one that a server can use.
     private static func suffix(of name: String) -> String {
-        guard let text = FileName(name).map({ String(decoding: $0.fileExtension, as: UTF8.self) }) else { return "" }
+        guard let text = FileName(flat(name)).map({ String(decoding: $0.fileExtension, as: UTF8.self) }) else {
+            return ""
+        }
         let isPlain = text.utf8.count <= 16 && text.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "-" }
         return isPlain ? text : ""
-    }
-
-    private func exchange(_ request: HTTPRequest) async throws -> HTTPResponse {
-        do {
-            return try await client.send(request)
-        } catch let error as HTTPClientError {
-            throw Self.fault(for: error, request)
-        }
-    }
-
-    private static func fault(for error: HTTPClientError, _ request: HTTPRequest) -> any Error {
-        error == .cancelled ? CancellationError() : TransportFault.fault(for: error, url: request.url)
     }
 
     // MARK: - Giving up
@@ -244,23 +219,25 @@ package struct BlockDestination: Destination {
     }
 
     private func delete(_ token: String) async throws -> HTTPResponse {
-        var target = url
-        for _ in 0...Self.mostRedirects {
-            let response = try await exchange(
-                HTTPRequest(.delete, target.text, headers: [(BlockWire.Header.uploadToken, token)]))
-            guard response.status == 307 || response.status == 308 else { return response }
-            target = try self.target(of: response, from: target)
-        }
-        throw Fault(.redirected, "the destination redirects in circles")
+        var mayHaveArrived = false
+        return try await access.send(
+            from: access.url, access.authorisation(), mayHaveArrived: &mayHaveArrived
+        ) { target, _ in
+            HTTPRequest(.delete, target.text, headers: [(BlockWire.Header.uploadToken, token)])
+        }.response
     }
 
     /// An opening whose answer never came may have made an upload: opened again under the same key, it says which.
     private func askForToken(_ state: BlockLedger, plan: BlockPlan, name: String) async throws -> String? {
         // A file of 0 bytes is complete with its opening: there is nothing to drop, and asking would create it.
-        guard plan.totalCount > 0, let upload = BlockUpload(ledger: state) else { return nil }
-        let response = try await exchange(
-            request(state, to: url, token: try credentials.token(), name: name))
-        var machine = upload
+        guard plan.totalCount > 0, var machine = BlockUpload(ledger: state, dataKey: dataKey)
+        else { return nil }
+        var mayHaveArrived = false
+        let response = try await access.send(
+            from: access.url, access.authorisation(), mayHaveArrived: &mayHaveArrived
+        ) { target, authorisation in
+            request(state, to: target, token: authorisation.token, name: name)
+        }.response
         let outcome = machine.take(
             BlockUpload.Response(status: response.status, body: response.body), to: .open, newKey: UUID())
         switch outcome {

@@ -41,14 +41,14 @@ struct CommandTests {
         "help of every command: fits a screen, names every option once",
         arguments: [
             "", "run", "list", "show", "pause", "resume", "retry", "next", "cancel", "remove", "clear", "clean",
-            "probe", "receive",
+            "probe", "receive", "config", "completions", "man",
         ])
     func help(command: String) async throws {
         let result = try await run([command, "--help"].filter { !$0.isEmpty })
         #expect(result.status == .done && result.errors.isEmpty)
         let lines = result.output.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.allSatisfy { $0.count <= 100 })
-        #expect(lines.count < (command.isEmpty ? 70 : 40))
+        #expect(lines.count < (command.isEmpty ? 90 : 40))
         #expect(result.output.hasPrefix("usage: ingest"))
         let names = result.output.matches(of: /--(?:\[no-\])?([a-z-]+)/).map { String($0.1) }
         for name in ["help", "verbose", "quiet"] { #expect(names.contains(name)) }
@@ -69,6 +69,13 @@ struct CommandTests {
             (["list", "--compress"], "unknown option"),
             (["--cache=move", "x"], "copy or link"), (["receive", "--json"], "unknown option"),
             (["probe"], "look into"),
+            (["--as={nme}", "x"], "there is no {nme}"), (["--after=shred", "x"], "keep, delete, trash or move:DIR"),
+            (["--strip=location", "x"], "goes with --compress"),
+            (["--save=ftp://x/", "x"], "http or https"), (["--param=a", "x"], "KEY=VALUE"),
+            (["--param=url=x", "x"], "another name"),
+            (["config", "edit"], "show, path"),
+            (["completions", "tcsh"], "bash, zsh, fish"), (["completions"], "bash, zsh, fish"),
+            (["--no-detach", "x"], "unknown option"),
         ])
     func usage(words: [String], mention: String) async throws {
         let result = try await run(words)
@@ -76,6 +83,19 @@ struct CommandTests {
         #expect(result.errors.contains(mention), "\(result.errors)")
         #expect(result.errors.contains("--help"))
         #expect(result.output.isEmpty)
+    }
+
+    @Test(
+        "what was typed well but leads nowhere: status 2, and no item",
+        arguments: [
+            (["--after=move:nowhere", "x"], "no directory"), (["--title=T", "x"], "save hook"),
+            (["--to=nas", "x"], "no destination “nas”"), (["--token-file=none", "x"], "cannot be read"),
+        ])
+    func leadingNowhere(words: [String], mention: String) async throws {
+        try directory.write([1, 2, 3], to: "x")
+        let result = try await run(words)
+        #expect(result.status != .done && result.output.isEmpty && result.errors.contains(mention), "\(result.errors)")
+        #expect(try await run(["list", "--json"]).output == "[]\n")
     }
 
     @Test("a password in a destination is refused and not repeated")
@@ -326,5 +346,149 @@ struct CommandTests {
     @Test("the version is told")
     func version() async throws {
         #expect(try await run(["--version"]).output.hasPrefix("ingest \(IngestProgram.version)\n"))
+    }
+
+    // MARK: - Settings
+
+    private func configure(_ text: String, mode: UInt16 = 0o600) throws {
+        let path = try directory.write(Array(text.utf8), to: ".config/ingest/config.toml")
+        try path.setMode(mode)
+    }
+
+    @Test("the default of every option, given as its text, is what holds without it")
+    func defaults() async throws {
+        let bare = try await run(["config", "show", "--json"])
+        #expect(bare.status == .done)
+        // What `config show` prints is a configuration that changes nothing.
+        let shown = try await run(["config"])
+        try configure(shown.output)
+        let again = try await run(["config"])
+        #expect(again.status == .done, "\(again.errors)")
+        let values = { (text: String) in
+            text.split(separator: "\n").map {
+                $0.split(separator: "  #").first.map { $0.trimmingCharacters(in: .whitespaces) }
+            }
+        }
+        #expect(values(shown.output) == values(again.output))
+    }
+
+    @Test("config show names where each value comes from; the strongest wins")
+    func origins() async throws {
+        try configure(
+            """
+            to = "nas"
+            jobs = 2
+            limit-rate = "1M"
+            compress = true
+
+            [destination.nas]
+            url = "block+https://nas/upload"
+            token = "hunter2"
+            timetable = ["mon-fri 8:00-18:00 500k", "sun 0:00-24:00 off"]
+            """)
+        let shown = try await run(["config", "-v"], ["INGEST_JOBS": "3"])
+        #expect(shown.status == .done, "\(shown.errors)")
+        let lines = shown.output.split(separator: "\n").map(String.init)
+        func line(_ beginning: String) -> String { lines.first { $0.hasPrefix(beginning) } ?? "" }
+        let file = directory.path.text + "/.config/ingest/config.toml"
+        #expect(line("to = \"nas\"").hasSuffix("# \(file):1"))
+        #expect(line("jobs = 3").hasSuffix("# environment variable INGEST_JOBS"))
+        #expect(line("verbose = true").hasSuffix("# command line"))
+        #expect(line("block-size = \"1MiB\"").hasSuffix("# default"))
+        #expect(line("# quality").hasSuffix("is not set"))
+        #expect(lines.contains("[destination.nas]"))
+        #expect(line("timetable = [\"mon-fri 8:00-18:00 500k\", \"sun 0:00-24:00 off\"]") != "")
+        #expect(!shown.output.contains("hunter2"))
+        #expect(try await !run(["config", "--json"]).output.contains("hunter2"))
+        #expect(try await run(["config", "path"]).output == file + "\n")
+    }
+
+    @Test(
+        "what is wrong in a configuration ends every command with 2, but not its help, its version, and where it lies")
+    func brokenConfiguration() async throws {
+        try configure("jobs = 0\njbos = 1\n")
+        for words in [["list"], ["x"], ["config"], ["run", "--once"]] {
+            let result = try await run(words)
+            #expect(result.status == .usage)
+            #expect(result.errors.contains("config.toml:1:8: “jobs” takes a whole number from 1 to 64, not “0”."))
+            #expect(result.errors.contains("config.toml:2:1: unknown key “jbos”; did you mean “jobs”?"))
+        }
+        for words in [["--help"], ["--version"], ["config", "path"], ["completions", "bash"], ["man"]] {
+            #expect(try await run(words).status == .done)
+        }
+        #expect(try await run(["list", "--config", "none.toml"]).errors.contains("there is no configuration"))
+        try directory.write(Array("jobs = 5".utf8), to: "other.toml")
+        #expect(try await run(["config", "--config", "other.toml"]).output.contains("jobs = 5"))
+        #expect(try await run(["config"], ["INGEST_CONFIG": "other.toml"]).output.contains("jobs = 5"))
+    }
+
+    @Test("a file is prepared and named as the configuration says; what is typed stands above it")
+    func configuredItems() async throws {
+        try configure(
+            """
+            to = "nas"
+            compress = "small"
+            codec = "hevc"
+            as = "{host}/{name}"
+            after = "trash"
+            token-file = "~/common.token"
+
+            [destination.nas]
+            url = "http://127.0.0.1:9/up"
+            block-size = "2MiB"
+            token = "t"
+            save = "http://127.0.0.1:9/hook"
+            """)
+        try directory.write([1, 2, 3], to: "a.mov")
+        let added = try await run(["-d", "a.mov", "--title", "T", "--param", "camera=A"])
+        #expect(added.status == .done, "\(added.errors)")
+        let first = try await run(["show", "1"]).output
+        for word in [
+            "--compress=small", "--codec=hevc", "--as={host}/{name}", "--after=trash", "--block-size=2097152",
+            "--save=http://127.0.0.1:9/hook", "--title=T", "--param=camera=A",
+        ] { #expect(first.contains(word), "\(word): \(first)") }
+        #expect(!first.contains("common.token"), "the destination has a token of its own")
+        try directory.write([1, 2, 3], to: "b.mov")
+        let typed = try await run([
+            "-d", "b.mov", "--no-compress", "--after=keep", "--block-size=1M", "--save=http://x/",
+        ])
+        #expect(typed.status == .done, "\(typed.errors)")
+        let second = try await run(["show", "2"]).output
+        #expect(!second.contains("--compress") && !second.contains("--after"))
+        #expect(second.contains("--block-size=1000000") && second.contains("--save=http://x/"))
+        try directory.write([1, 2, 3], to: "c.mov")
+        #expect(try await run(["-d", "c.mov", "--remux"]).status == .done)
+        #expect(try await run(["show", "3"]).output.contains("--remux"))
+        let unknown = try await run(["-d", "c.mov", "--to", "nass"])
+        #expect(unknown.status == .usage && unknown.errors.contains("did you mean “nas”?"))
+    }
+
+    // MARK: - Completions and manual
+
+    @Test("ids and destinations for completions, with what they are")
+    func completionWords() async throws {
+        try configure("[destination.nas]\nurl = \"http://127.0.0.1:9/up\"\n")
+        try directory.write([1, 2, 3], to: "a\u{1B}b.mov")
+        _ = try await run(["-d", "a\u{1B}b.mov", "--to", "nas"])
+        #expect(try await run(["completions", "ids"]).output.hasPrefix("1\ta"))
+        #expect(try await !run(["completions", "ids"]).output.contains("\u{1B}"))
+        #expect(
+            try await run(["completions", "destinations"]).output
+                == "builtin\tthe receiver built into the program\nnas\thttp://127.0.0.1:9/up\n")
+    }
+
+    @Test("the manual names every option and every key, and roff takes it without a word")
+    func manual() async throws {
+        let page = try await run(["man"])
+        let path = try directory.write(Array(page.output.utf8), to: "ingest.1")
+        let read = try await Judge.tool("groff", ["-man", "-Tutf8", "-wall", "-z", path.text])
+        #expect(read.status == 0 && read.errors.isEmpty, "\(read.errors)")
+        let shown = try await Judge.tool("groff", ["-man", "-Tutf8", "-P-cbou", path.text]).output
+        for name in [
+            "--compress[=PRESET]", "--limit-rate RATE", "--after WHAT", "data-key", "timetable", "INGEST_TOKEN", "75",
+        ] {
+            #expect(shown.contains(name), "\(name)")
+        }
+        #expect(!shown.contains("\\f") && !shown.contains("\\-"))
     }
 }

@@ -55,7 +55,8 @@ struct ItemLifeTests {
     private static func uploading(acknowledged: Int64 = 1) throws -> Item {
         let seal = seal()
         return try after(
-            [.uploadBegan, .remoteChanged(remote(seal, acknowledged: acknowledged), progressed: true)], ready(seal))
+            [.uploadBegan(farName: nil), .remoteChanged(remote(seal, acknowledged: acknowledged), progressed: true)],
+            ready(seal))
     }
 
     private static func step(_ item: Item) -> ItemLife.Step { ItemLife.step(for: item, at: now) }
@@ -68,7 +69,7 @@ struct ItemLifeTests {
         #expect(item.state == .preparing && Self.step(item) == .prepare)
         item = try Self.after([try Self.prepared(Self.seal())], item)
         #expect(item.state == .ready && Self.step(item) == .upload)
-        item = try Self.after([.uploadBegan], item)
+        item = try Self.after([.uploadBegan(farName: nil)], item)
         #expect(item.state == .uploading && Self.step(item) == .upload)
         item = try Self.after([.received(Self.receipt())], item)
         #expect(item.state == .saving && Self.step(item) == .save)
@@ -173,7 +174,7 @@ struct ItemLifeTests {
                     switch Self.step(current) {
                     case .obey(let wish): event = .wished(wish)
                     case .cleanUp: event = .cleanedUp
-                    case .prepare, .upload, .save, .wait, .rest:
+                    case .prepare, .upload, .save, .dispose, .wait, .rest:
                         #expect(current.wish == nil, "\(start.state) \(wish)")
                         item = nil
                         continue
@@ -294,6 +295,34 @@ struct ItemLifeTests {
     }
 
     private struct Wrong: Error {}
+
+    @Test(
+        "what --after asks for comes after the copy is gone, once; what cannot be done is told and can be tried again")
+    func disposing() throws {
+        var item = try Self.item()
+        item.options.after = .trash
+        item = try Self.after([try Self.prepared(Self.seal()), .received(Self.receipt())], item)
+        #expect(item.after == .none, "not before it is done")
+        item = try Self.after([.saved], item)
+        #expect(item.state == .done && item.after == .pending && Self.step(item) == .cleanUp)
+        item = try Self.after([.cleanedUp], item)
+        #expect(Self.step(item) == .dispose)
+        #expect(Self.step(try Self.after([.disposed(failure: nil)], item)) == .rest)
+        let failed = try Self.after([.disposed(failure: "no trash")], item)
+        #expect(failed.state == .done && failed.after == .failed("no trash") && Self.step(failed) == .rest)
+        #expect(Self.step(try Self.after([.retried], failed)) == .dispose)
+        // Nobody asked for anything.
+        let kept = try Self.after([.received(Self.receipt()), .saved, .cleanedUp], Self.uploading())
+        #expect(kept.after == .none && Self.step(kept) == .rest)
+    }
+
+    @Test("a copy that is its own recording is never disposed of")
+    func ownRecordingsStay() throws {
+        var item = try Self.uploading()
+        item.options.after = .delete
+        item.marks = [.foundInCache]
+        #expect(try Self.after([.received(Self.receipt()), .saved], item).after == .none)
+    }
 }
 
 @Suite("Never the last copy")

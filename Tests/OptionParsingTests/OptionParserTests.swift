@@ -13,16 +13,17 @@ struct OptionParserTests {
     }
 
     private static let options: [OptionSpec<Target>] = [
-        .optionalValue("compress", "c", "PRESET", help: "h") { (target, value) throws(ValueProblem) in
+        .optionalValue("compress", "c", .text, "PRESET", help: "h") { (target, value, isOn) throws(ValueProblem) in
             if let value, value.text == "bad" { throw .expected("good") }
-            target.isCompressing = true
+            target.isCompressing = isOn
             target.compress = value?.text
         },
-        .value("limit-rate", "r", "RATE", help: "h") { target, value in target.rate = value.text },
+        .value("limit-rate", "r", .quantity, "RATE", help: "h") { target, value in target.rate = value.text },
         .flag("quiet", "q", help: "h") { $0.isQuiet = $1 },
-        .flag("remux", negatable: true, help: "h") { $0.isRemuxing = $1 },
+        .flag("remux", help: "h") { $0.isRemuxing = $1 }.negatable,
         .flag("verbose", "v", help: "h") { target, _ in target.verbosity += 1 },
-        .value("secret", nil, "X", help: "h") { (_, _) throws(ValueProblem) in throw .sentence("not like this") },
+        .value("secret", nil, .text, "X", help: "h") { (_, _) throws(ValueProblem) in throw .sentence("not like this")
+        },
     ]
 
     private func parse(_ words: [String]) -> OptionParser<Target>.Result {

@@ -20,6 +20,21 @@ package final class BlockServer: Sendable {
         package var expect: Bool?
         package var path: String?
         package var time: Double?
+        package var authorization: String?
+        /// What the save hook was told.
+        package var told: Told?
+    }
+
+    /// What the save hook is told, as far as tests look at it.
+    package struct Told: Decodable, Sendable {
+        package var id: Int?
+        package var url: String?
+        package var title: String?
+        package var name: String?
+        package var size: Int?
+        package var sha256: String?
+        package var duration: Double?
+        package var camera: String?
     }
 
     private let directory: TemporaryDirectory
@@ -45,6 +60,10 @@ package final class BlockServer: Sendable {
         }
         self.port = number
     }
+
+    /// The save hook's URL.
+    package var hook: String { "http://127.0.0.1:\(port)/hook" }
+    package func told() throws -> [Entry] { try log().filter { $0.path == "/hook" } }
 
     package var url: String { "http://127.0.0.1:\(port)/upload" }
     package var destination: String { "block+" + url }

@@ -25,6 +25,7 @@ package final class TemporaryDirectory: Sendable {
     /// Writes a file whose last change was a minute ago, so that nobody waits for it to settle.
     package func write(_ bytes: [UInt8], to name: String) throws -> FilePath {
         let path = try file(name)
+        try FileManager.default.createDirectory(atPath: path.parent.text, withIntermediateDirectories: true)
         try Data(bytes).write(to: URL(fileURLWithPath: path.text))
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSinceNow: -60)], ofItemAtPath: path.text)
@@ -63,6 +64,11 @@ package struct TestFailure: Error, CustomStringConvertible {
 }
 
 extension FilePath {
+    /// Changes who may do what with it.
+    package func setMode(_ mode: UInt16) throws {
+        try FileManager.default.setAttributes([.posixPermissions: NSNumber(value: mode)], ofItemAtPath: text)
+    }
+
     /// The whole file.
     package func contents() throws -> [UInt8] {
         [UInt8](try Data(contentsOf: URL(fileURLWithPath: text)))

@@ -17,8 +17,10 @@ used up at the first request with sequenceNo N:
   large:BYTES                          413 to every body longer than that (not used up)
   lie                                  the receipt names another digest and size
   slow:SECONDS                         waits before it answers
+
+POST /hook is a save hook: it logs what it is told, and answers with the statuses of --hook, one after another, then 200.
 """
-import argparse, email.parser, email.policy, hashlib, http.server, json, os, socket, struct, threading, time, uuid, zlib
+import argparse, base64, email.parser, email.policy, hashlib, http.server, json, os, socket, ssl, struct, threading, time, uuid, zlib
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, default=0)
@@ -27,7 +29,14 @@ parser.add_argument("--fault", action="append", default=[])
 parser.add_argument("--token", default="")
 parser.add_argument("--no-delete", action="store_true")
 parser.add_argument("--plain", action="store_true", help="answers carry no size and no digest")
+parser.add_argument("--data-key", default="data")
+parser.add_argument("--basic", default="", help="USER:PASSWORD that every request must show")
+parser.add_argument("--bearer", default="", help="token that the hook must be shown")
+parser.add_argument("--hook", default="", help="statuses of the hook, separated by commas")
+parser.add_argument("--tls", default="", help="a directory with server.pem, server.key")
+parser.add_argument("--client-ca", default="", help="clients must have a certificate of this authority")
 options = parser.parse_args()
+hook_statuses = [int(status) for status in options.hook.split(",") if status]
 
 guard = threading.Lock()
 uploads = {}
@@ -89,7 +98,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return fault
         return None
 
+    def tell_hook(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        with guard:
+            status = hook_statuses.pop(0) if hook_statuses else 200
+        if options.bearer and self.headers.get("Authorization") != "Bearer " + options.bearer:
+            status = 401
+        self.note(status=status, path="/hook", told=json.loads(body), key=self.headers.get("Idempotency-Key"),
+                  authorization=self.headers.get("Authorization"))
+        self.send(status)
+
     def do_POST(self):
+        if self.path == "/hook":
+            return self.tell_hook()
         length = int(self.headers.get("Content-Length", 0))
         large = [f for f in faults if f["kind"] == "large"]
         if large and length > int(large[0]["value"]):
@@ -105,6 +126,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             seq=sequence, bytes=len(block), token=text.get("token"), upload=text.get("upToken"), name=file_name,
             fields=sorted(text), key=self.headers.get("Idempotency-Key"), path=self.path,
             expect="Expect" in self.headers)
+        if options.basic and self.headers.get("Authorization") != (
+                "Basic " + base64.b64encode(options.basic.encode()).decode()):
+            self.note(status=401, authorization=self.headers.get("Authorization"), **entry)
+            return self.refuse(401, "token", "who are you?")
         fault = self.take_fault(sequence)
         kind = fault["kind"] if fault and fault["kind"] != "large" else None
         if kind:
@@ -140,6 +165,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.note(status=0 if kind == "lost" else status, **entry)
         if kind == "lost":
             return self.cut()
+        if "data" in answer:
+            answer = {options.data_key: answer["data"]}
         self.send(status, answer)
 
     def work(self, sequence, text, file_name, block, kind, fault):
@@ -211,5 +238,12 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 server = Server(("127.0.0.1", options.port), Handler)
+if options.tls:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(options.tls + "/server.pem", options.tls + "/server.key")
+    if options.client_ca:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(options.client_ca)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 print("listening on", server.server_port, flush=True)
 server.serve_forever()

@@ -50,7 +50,7 @@ struct UploadListTests {
                 acknowledgedCount: 2))
         let receipt = Receipt(url: "u", size: ByteCount(20), sha256: seal.sha256, proof: .digest)
         for event in [
-            ItemLife.Event.prepared(copy), .uploadBegan, .remoteChanged(remote, progressed: true),
+            ItemLife.Event.prepared(copy), .uploadBegan(farName: nil), .remoteChanged(remote, progressed: true),
             .failed(Fault(.busy, "b", retry: .later(after: 2)), retryAt: Self.now.addingTimeInterval(2)),
             .received(receipt), .saved,
         ] {
@@ -157,7 +157,7 @@ struct UploadListTests {
         try await open().wish(.pause, for: item.id)
         // The holder has not seen it yet and writes another step.
         let stored = try #require(
-            try await list.commit(ItemLife.apply(.uploadBegan, to: item, at: Self.now), of: item.id))
+            try await list.commit(ItemLife.apply(.uploadBegan(farName: nil), to: item, at: Self.now), of: item.id))
         #expect(stored.wish == .pause)
         #expect(try await list.wishes(among: [item.id]) == [item.id: .pause])
         // A stronger wish takes the place of a weaker one, not the other way round.
@@ -320,6 +320,39 @@ struct UploadListTests {
         #expect(try await lists[0].items(after: ItemID(0), limit: 100, finishedToo: true).count == 6)
     }
 
+    @Test("a list of the first version is brought up to date and keeps its items")
+    func firstVersion() async throws {
+        do {
+            let list = try open()
+            _ = try await list.add(Self.new(), now: Self.now)
+        }
+        // Backwards by hand: what the first version had.
+        let path = try directory.file("state/list.sqlite")
+        try Connection(path: path.bytes, journal: .writeAhead).execute(
+            """
+            DROP INDEX items_open;
+            ALTER TABLE items DROP COLUMN after_state;
+            ALTER TABLE items DROP COLUMN after_reason;
+            ALTER TABLE items DROP COLUMN far_name;
+            CREATE INDEX items_open ON items (priority, id)
+                WHERE state IN ('queued', 'preparing', 'ready', 'uploading', 'saving')
+                    OR wish IS NOT NULL OR cleanup = 'pending';
+            PRAGMA user_version = 1;
+            """)
+        let list = try open()
+        let item = try #require(try await list.item(ItemID(1)))
+        #expect(item.recording.text == "/r/capture.mov" && item.after == .none && item.farName == nil)
+        #expect(try await list.due(at: Self.now, limit: 5).count == 1)
+        var done = item
+        done.options.after = .delete
+        done.receipt = Receipt(url: "u", size: ByteCount(1), sha256: nil, proof: .size)
+        try await list.commit(ItemLife.apply(.saved, to: done, at: Self.now), of: item.id)
+        let cleaned = try #require(try await list.item(item.id))
+        try await list.commit(ItemLife.apply(.cleanedUp, to: cleaned, at: Self.now), of: item.id)
+        // What is still owed is found as work to do.
+        #expect(try await list.due(at: Self.now, limit: 5).map { $0.after } == [.pending])
+    }
+
     @Test("a large list is walked page by page, and claims do not read through it")
     func large() async throws {
         let list = try open()
@@ -339,11 +372,12 @@ struct UploadListTests {
                 WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
                 INSERT INTO items SELECT i, 'u' || i, group_uuid, priority, state, wish, recording, identity, source_size,
                     source_fingerprint, destination, options, added_seconds, CAST('n' || i AS BLOB), seal, remote, receipt, cleanup,
-                    fault, attempts, retry_at, marks, losses, media, progress, created, updated FROM n, items WHERE id = 1
+                    fault, attempts, retry_at, marks, losses, media, progress, created, updated, after_state, after_reason,
+                far_name FROM n, items WHERE id = 1
                 """)
         }
         let plan = try connection.rows(
-            "EXPLAIN QUERY PLAN SELECT id FROM items WHERE (state IN ('queued', 'preparing', 'ready', 'uploading', 'saving') OR wish IS NOT NULL OR cleanup = 'pending') ORDER BY priority, id LIMIT 1"
+            "EXPLAIN QUERY PLAN SELECT id FROM items WHERE (state IN ('queued', 'preparing', 'ready', 'uploading', 'saving') OR wish IS NOT NULL OR cleanup = 'pending' OR after_state = 'pending') ORDER BY priority, id LIMIT 1"
         ) { $0.text(3) }
         #expect(plan.contains { $0.contains("items_open") })
         #expect(try await list.due(at: Self.now, limit: 10).isEmpty)

@@ -46,8 +46,9 @@ private final class OurReceiver: FarSide {
             store: directory.file("store"), listen: ListenAddress(host: "127.0.0.1", port: 0),
             settings: ReceiverSettings(token: "t"), log: .none)
         destination = BlockDestination(
-            url: try ServerURL("http://\(receiver.address)/upload"), client: HTTPClient(proxies: .none),
-            credentials: Credentials(tokenFile: nil, fixedToken: "t"))
+            ServerAccess(
+                url: try ServerURL("http://\(receiver.address)/upload"), client: HTTPClient(proxies: .none),
+                credentials: Credentials(fixedToken: Secret("t"))))
     }
 
     func digests() throws -> [String] {
@@ -72,8 +73,9 @@ private final class IndependentServer: FarSide {
     init() async throws {
         server = try await BlockServer(arguments: ["--token", "t"])
         destination = BlockDestination(
-            url: try ServerURL(server.url), client: HTTPClient(proxies: .none),
-            credentials: Credentials(tokenFile: nil, fixedToken: "t"))
+            ServerAccess(
+                url: try ServerURL(server.url), client: HTTPClient(proxies: .none),
+                credentials: Credentials(fixedToken: Secret("t"))))
     }
 
     func digests() throws -> [String] { try server.completed().compactMap { $0.sha256 } }
@@ -302,8 +304,9 @@ struct FaultTests {
             seal: Seal(id: UUID(), size: ByteCount(8500), modified: FileTime(seconds: 1, nanoseconds: 1), sha256: nil),
             name: "5-clip.mov", blockSize: ByteCount(blockSize), limiters: [])
         let destination = BlockDestination(
-            url: try ServerURL(server.url + path), client: HTTPClient(proxies: .none),
-            credentials: Credentials(tokenFile: nil, fixedToken: token))
+            ServerAccess(
+                url: try ServerURL(server.url + path), client: HTTPClient(proxies: .none),
+                credentials: Credentials(fixedToken: Secret(token))))
         var faults: [Fault] = []
         while true {
             do {
@@ -394,8 +397,9 @@ struct FaultTests {
             listen: ListenAddress(host: "127.0.0.1", port: 0), handler: Redirect(location: other.url))
         let source = try copy(Self.bytes, blockSize: 10_000)
         let destination = BlockDestination(
-            url: try ServerURL("http://\(redirecting.address)/upload"), client: HTTPClient(proxies: .none),
-            credentials: Credentials(tokenFile: nil, fixedToken: "secret"))
+            ServerAccess(
+                url: try ServerURL("http://\(redirecting.address)/upload"), client: HTTPClient(proxies: .none),
+                credentials: Credentials(fixedToken: Secret("secret"))))
         _ = try await destination.upload(source, from: nil, ledger: TestLedger())
         #expect(try other.completed().count == 1)
         #expect(try other.log().filter { $0.seq != nil }.allSatisfy { $0.token == "" })
@@ -408,8 +412,9 @@ struct FaultTests {
             listen: ListenAddress(host: "127.0.0.1", port: 0), handler: Redirect(location: server.url))
         let source = try copy(Self.bytes, blockSize: 1000)
         let destination = BlockDestination(
-            url: try ServerURL("http://\(redirecting.address)/upload"), client: HTTPClient(proxies: .none),
-            credentials: Credentials(tokenFile: nil, fixedToken: nil))
+            ServerAccess(
+                url: try ServerURL("http://\(redirecting.address)/upload"), client: HTTPClient(proxies: .none),
+                credentials: Credentials()))
         struct Enough: Error {}
         let ledger = TestLedger { if $0 == 4 { throw Enough() } }
         await #expect(throws: Enough.self) { _ = try await destination.upload(source, from: nil, ledger: ledger) }
@@ -438,8 +443,9 @@ struct FaultTests {
         defer { server.send(SIGKILL) }
         let source = try copy([1, 2, 3], blockSize: 1000)
         let destination = BlockDestination(
-            url: try ServerURL("http://127.0.0.1:\(server.output.trimmingCharacters(in: .newlines))/upload"),
-            client: HTTPClient(proxies: .none), credentials: Credentials(tokenFile: nil, fixedToken: nil))
+            ServerAccess(
+                url: try ServerURL("http://127.0.0.1:\(server.output.trimmingCharacters(in: .newlines))/upload"),
+                client: HTTPClient(proxies: .none), credentials: Credentials()))
         await #expect {
             _ = try await destination.upload(source, from: nil, ledger: TestLedger())
         } throws: { ($0 as? Fault)?.isTemporary == true }
@@ -470,8 +476,9 @@ struct FaultTests {
         _ = chmod(file.text, 0o600)
         let source = try copy([1, 2, 3], blockSize: 1000)
         let destination = BlockDestination(
-            url: try ServerURL(server.url), client: HTTPClient(proxies: .none),
-            credentials: Credentials(tokenFile: file, fixedToken: nil))
+            ServerAccess(
+                url: try ServerURL(server.url), client: HTTPClient(proxies: .none),
+                credentials: Credentials(tokenFile: file)))
         _ = try await destination.upload(source, from: nil, ledger: TestLedger())
         await #expect {
             _ = try await upload(to: server, token: "nope")
@@ -484,7 +491,8 @@ struct FaultTests {
         let source = try copy([1, 2, 3], blockSize: 1000)
         for url in ["http://127.0.0.1:1/upload", "http://no.such.host.invalid/upload"] {
             let destination = BlockDestination(
-                url: try ServerURL(url), client: client, credentials: Credentials(tokenFile: nil, fixedToken: nil))
+                ServerAccess(
+                    url: try ServerURL(url), client: client, credentials: Credentials()))
             await #expect {
                 _ = try await destination.upload(source, from: nil, ledger: TestLedger())
             } throws: { error in
