@@ -73,10 +73,18 @@ package enum ItemLife {
         if let wish = item.wish { return .obey(wish) }
         if item.state == .done, item.after == .pending { return .dispose }
         guard item.state.isRunnable else { return .rest }
-        if let retryAt = item.retryAt, retryAt > now { return .wait(until: retryAt) }
+        if let retryAt = item.retryAt, retryAt > now, !wasSetBack(item, now) { return .wait(until: retryAt) }
         if item.receipt != nil { return .save }
         return item.seal == nil ? .prepare : .upload
     }
+
+    /// Whether the clock has been set back since the item was written: a moment that was near then may be years away now.
+    private static func wasSetBack(_ item: Item, _ now: Date) -> Bool {
+        item.updated.timeIntervalSince(now) > clockSlack
+    }
+
+    /// Seconds that clocks of processes that share a list may differ.
+    package static let clockSlack = 2.0
 
     package static func apply(_ event: Event, to item: Item, at now: Date) -> Transition {
         var transition = Transition(item: item, now: now)

@@ -79,6 +79,8 @@ final class ReceiverCore: RequestHandler {
 
     private static let uploadPath = "/upload"
     private static let filesPath = "/received/"
+    /// Seconds that a clock may gain or lose in an hour without having been set.
+    private static let clockSlack = 600.0
 
     init(store: ReceiverStore, settings: LiveReceiverSettings, log: Log) {
         self.store = store
@@ -240,14 +242,22 @@ final class ReceiverCore: RequestHandler {
     func startSweeping() {
         Thread.detach { [self] in
             var nextSweep = ContinuousClock.now
+            var last: (steady: ContinuousClock.Instant, wall: Date)?
             while !isStopped.isSet {
                 if ContinuousClock.now >= nextSweep {
+                    let (steady, now) = (ContinuousClock.now, Date())
                     do {
                         try store.completePublishing()
-                        try store.expire(before: Date(timeIntervalSinceNow: -settings.expiry))
+                        // A clock that was set says nothing about how long an upload has rested.
+                        let passed = last.map { (steady - $0.steady).seconds } ?? 0
+                        let wasSet =
+                            last.map { abs(now.timeIntervalSince($0.wall) - passed) > Self.clockSlack } ?? false
+                        try store.forgiveAges(at: now, all: wasSet)
+                        try store.expire(before: now.addingTimeInterval(-settings.expiry))
                     } catch {
                         log.error("expired uploads could not be dropped", ["reason": "\(error)"])
                     }
+                    last = (steady, now)
                     nextSweep = .now + .seconds(3600)
                 }
                 for _ in 0..<100 where !isStopped.isSet { Pause.briefly() }
@@ -258,6 +268,10 @@ final class ReceiverCore: RequestHandler {
     func stopSweeping() {
         isStopped.set()
     }
+}
+
+extension Duration {
+    fileprivate var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }
 
 extension ServerResponse {

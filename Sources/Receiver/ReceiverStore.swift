@@ -323,6 +323,21 @@ final class ReceiverStore: Sendable {
         try FileSystem.removeIfExists(partPath(of: record.token))
     }
 
+    /// Takes uploads whose age makes no sense for ones that were just continued: last touched in the future, or before this
+    /// program was written, by a machine that did not know the time yet. With `all` every one.
+    func forgiveAges(at now: Date, all: Bool) throws {
+        try connection.withLock { connection in
+            try connection.transaction(.written) {
+                try connection.run(
+                    "UPDATE uploads SET touched = ?1 WHERE ?2 OR touched > ?1 + 86400 OR touched < ?3",
+                    [.real(now.timeIntervalSince1970), .integer(all ? 1 : 0), .real(Self.firstPlausible)])
+            }
+        }
+    }
+
+    /// 2024-01-01, in seconds since 1970.
+    private static let firstPlausible = 1_704_067_200.0
+
     /// Drops what nobody has continued since `limit`, forgets finished uploads as old, and deletes files that belong to
     /// no upload and are as old.
     func expire(before limit: Date) throws {

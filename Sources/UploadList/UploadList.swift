@@ -281,10 +281,13 @@ package actor UploadList {
                 """
                 SELECT \(ItemRow.columns) FROM items
                 WHERE \(Schema.isOpen) \(Self.condition(ids, leaving))
-                    AND (retry_at IS NULL OR retry_at <= ? OR wish IS NOT NULL OR cleanup = 'pending')
+                    AND (retry_at IS NULL OR retry_at <= ? OR wish IS NOT NULL OR cleanup = 'pending' OR updated > ?)
                 ORDER BY priority, id LIMIT ?
                 """,
-                [.real(now.timeIntervalSince1970), .integer(Int64(limit))], ItemRow.item)
+                [
+                    .real(now.timeIntervalSince1970), .real(now.timeIntervalSince1970 + ItemLife.clockSlack),
+                    .integer(Int64(limit)),
+                ], ItemRow.item)
         }
     }
 
@@ -451,15 +454,18 @@ package actor UploadList {
             ])
     }
 
+    /// Seconds; a debt that is to wait longer was written before the clock was set back.
+    private static let longestPostponement = 2.0 * 86_400
+
     /// The debts, those that wait for another try included only if `dueAt` is `nil`.
     package func debts(dueAt now: Date?) throws -> [OpenDebt] {
         try guarded {
             try connection.rows(
                 """
                 SELECT id, destination, token_file, remote, name, attempts, created FROM debts
-                WHERE ?1 IS NULL OR retry_at IS NULL OR retry_at <= ?1 ORDER BY id
+                WHERE ?1 IS NULL OR retry_at IS NULL OR retry_at <= ?1 OR retry_at > ?1 + ?2 ORDER BY id
                 """,
-                [.optional(now?.timeIntervalSince1970)]
+                [.optional(now?.timeIntervalSince1970), .real(Self.longestPostponement)]
             ) { row in
                 let debt = Debt(
                     destination: try DestinationAddress(argument: row.text(1)),

@@ -296,6 +296,15 @@ struct ItemLifeTests {
 
     private struct Wrong: Error {}
 
+    @Test("a clock that was set back makes nobody wait for a moment that is years away")
+    func clockSetBack() throws {
+        let later = Self.now.addingTimeInterval(60)
+        let fault = Fault(.unreachable, "away", retry: .later(after: nil))
+        let failed = try Self.after([.failed(fault, retryAt: later)], Self.uploading())
+        #expect(ItemLife.step(for: failed, at: Self.now.addingTimeInterval(-1)) == .wait(until: later))
+        #expect(ItemLife.step(for: failed, at: Self.now.addingTimeInterval(-1_000_000)) == .upload)
+    }
+
     @Test(
         "what --after asks for comes after the copy is gone, once; what cannot be done is told and can be tried again")
     func disposing() throws {

@@ -432,6 +432,28 @@ struct ReceiverTests {
         receiver.stop()
     }
 
+    @Test(
+        "uploads begun by a machine that did not know the time are not dropped once it does", arguments: [5_000, 4e9])
+    func clockSet(touched: Double) async throws {
+        do {
+            let receiver = try start()
+            _ = try await open(receiver)
+            receiver.stop()
+        }
+        let database = try directory.file("store/.ingest/receiver.sqlite")
+        try Connection(path: database.bytes, journal: .writeAhead).run(
+            "UPDATE uploads SET touched = ?", [.real(touched)])
+        let receiver = try start()
+        try await eventually("the sweep has been there") {
+            let now = try Connection(path: database.bytes, journal: .writeAhead).row("SELECT touched FROM uploads") {
+                $0.real(0)
+            }
+            return now != touched
+        }
+        #expect(try directory.files(below: "store/.ingest/parts").count == 1)
+        receiver.stop()
+    }
+
     @Test("limits: open uploads, size of files")
     func limits() async throws {
         var settings = ReceiverSettings()
