@@ -103,8 +103,9 @@ package struct InputStream: Sendable {
         kind = StreamKind(value.codecpar.pointee.codec_type)
         parameters = try CodecParameters(copying: value.codecpar)
         timeBase = Rational(value.time_base)
-        start = Timestamp.read(value.start_time)
-        duration = Timestamp.read(value.duration).flatMap { $0 > 0 ? $0 : nil }
+        let base = timeBase
+        start = Timestamp.read(value.start_time).flatMap { base.isPlausible($0) ? $0 : nil }
+        duration = Timestamp.read(value.duration).flatMap { $0 > 0 && base.isPlausible($0) ? $0 : nil }
         averageFrameRate = Rational(value.avg_frame_rate)
         guessedFrameRate = Rational(value.r_frame_rate)
         isAttachedPicture = value.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
@@ -178,9 +179,10 @@ package final class InputFile {
         self.streams = streams
         metadata = Metadata.read(value.metadata)
         formatName = String(cString: value.iformat.pointee.name)
-        duration = Timestamp.read(value.duration).map { Double($0) / Double(AV_TIME_BASE) }
+        let base = Rational(1, Int32(AV_TIME_BASE))
+        duration = Timestamp.read(value.duration).flatMap { base.isPlausible($0) ? base.seconds($0) : nil }
         declaresDuration = ingest_ff_duration_is_declared(opened) != 0
-        startMicroseconds = Timestamp.read(value.start_time)
+        startMicroseconds = Timestamp.read(value.start_time).flatMap { base.isPlausible($0) ? $0 : nil }
         chapterCount = Int(value.nb_chapters)
     }
 

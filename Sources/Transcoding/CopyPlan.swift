@@ -153,9 +153,11 @@ struct CopyPlan {
         return .encode(bitRate: bitRate, sampleRate: rates.contains(stream.sampleRate) ? stream.sampleRate : 48_000)
     }
 
-    /// A frame rate to tell an encoder, which needs one for its rate control; the time stamps stay what they are.
+    /// A frame rate to tell an encoder, which needs one for its rate control; the time stamps stay what they are. Not
+    /// less than a picture a day, nor more than any camera takes.
     static func frameRate(of stream: InputStream) -> Rational {
-        for rate in [stream.averageFrameRate, stream.guessedFrameRate] where rate.isPositive && rate.value <= 480 {
+        for rate in [stream.averageFrameRate, stream.guessedFrameRate]
+        where rate.isPositive && (1.0 / 86_400...480).contains(rate.value) {
             return rate
         }
         return Rational(30, 1)

@@ -98,7 +98,7 @@ final class SoundEncoding: TrackWriter {
     private func place(_ frame: Frame, rate: Int) -> Int64 {
         let stamp = frame.bestTimestamp.map { Rational(1, Int32(rate)).rescale($0, from: stream.timeBase) }
         var position = next ?? stamp ?? 0
-        if let stamp, next != nil, stamp - position > Int64(rate) / 25 { position = stamp }
+        if let stamp, next != nil, stamp > position + Int64(rate) / 25 { position = stamp }
         next = position + Int64(frame.sampleCount)
         return position
     }

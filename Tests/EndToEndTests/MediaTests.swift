@@ -116,3 +116,28 @@ extension Probed {
     /// Whether the streams' durations stand in the container's header; elsewhere ffprobe guesses them.
     fileprivate var declaresLengths: Bool { format?.formatName?.contains("mov") == true }
 }
+
+/// What no recording holds and no codec expects: it fails in words, and the next recording is done.
+@Suite("Hostile recordings", .timeLimit(.minutes(5)))
+struct HostileTests {
+    private let home: TestHome
+
+    init() throws {
+        home = try TestHome()
+    }
+
+    private func expectOneDone(_ outcome: RunningProgram.Outcome, _ words: String) {
+        #expect(outcome.status == 3 && outcome.errors.contains(words), "\(outcome.errors)")
+        #expect(home.received.count == 1 && home.cached == [])
+    }
+
+    @Test(
+        "times that nobody can reckon with",
+        arguments: [("far-times.mp4", "cannot be decoded as they were recorded")], ["--compress=fast", "--remux"])
+    func impossible(mutant: (name: String, words: String), how: String) async throws {
+        let files = try ["mutants/" + mutant.name, "upright.mov"].map { try TestPlace.fixture($0).text }
+        let outcome = try await home.run([how] + files, seconds: 120)
+        expectOneDone(outcome, mutant.words)
+        #expect(!outcome.errors.contains("was ended"), "\(outcome.errors)")
+    }
+}
