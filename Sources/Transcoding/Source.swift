@@ -38,6 +38,7 @@ enum Source {
                 "the recording was not finalised (no moov atom); it is left untouched. Let the recorder finish, or repair "
                     + "it, then run ingest again")
         }
+        if error.errorNumber == 12 { return memory }
         if let number = error.errorNumber, !FFmpegLog.mentions("whitelist") {
             return number == 2
                 ? Fault(.recordingMissing, "there is no such file")
@@ -47,6 +48,12 @@ enum Source {
             .notMedia,
             "it is not a recording that can be read; without --compress it is uploaded as it is")
     }
+
+    /// Nearly always a number in a damaged file that asks for gigabytes: trying again would ask for them again.
+    private static let memory = Fault(
+        .encoderFailed,
+        "it asks for more memory than there is, as a damaged recording or a very large picture does; it is left untouched. "
+            + asItIs)
 
     private static func head(of path: FilePath) -> [UInt8] {
         guard let file = try? FileSystem.open(path, .reading) else { return [0] }
@@ -75,7 +82,7 @@ enum Source {
         case 28, 122:
             Fault(
                 .diskFull, "the disk of the cache is full; make room", retry: .later(after: 30))
-        case 12: Fault(.encoderFailed, "there is not enough memory to encode it", retry: .later(after: 60))
+        case 12: memory
         default:
             Fault(.encoderFailed, "it could not be encoded (\(error)); without --compress it is uploaded as it is")
         }

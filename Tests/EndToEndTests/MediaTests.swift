@@ -132,8 +132,11 @@ struct HostileTests {
     }
 
     @Test(
-        "times that nobody can reckon with",
-        arguments: [("far-times.mp4", "cannot be decoded as they were recorded")], ["--compress=fast", "--remux"])
+        "times and sizes that nobody can reckon with",
+        arguments: [
+            ("far-times.mp4", "cannot be decoded as they were recorded"),
+            ("huge-sample.mp4", "asks for more memory than there is"),
+        ], ["--compress=fast", "--remux"])
     func impossible(mutant: (name: String, words: String), how: String) async throws {
         let files = try ["mutants/" + mutant.name, "upright.mov"].map { try TestPlace.fixture($0).text }
         let outcome = try await home.run([how] + files, seconds: 120)
