@@ -39,7 +39,8 @@ enum Source {
                     + "it, then run ingest again")
         }
         if error.errorNumber == 12 { return memory }
-        if let number = error.errorNumber, !FFmpegLog.mentions("whitelist") {
+        // 1 and 22 are what demuxers say of bytes that they cannot make sense of, not what the system said.
+        if let number = error.errorNumber, number != 1, number != 22, !FFmpegLog.mentions("whitelist") {
             return number == 2
                 ? Fault(.recordingMissing, "there is no such file")
                 : Fault(.recordingUnreadable, "it cannot be read (\(error))")
