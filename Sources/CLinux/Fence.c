@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -169,15 +170,37 @@ static int limit(int resource, uint64_t most) {
     return setrlimit(resource, &wanted);
 }
 
-// The address sanitizer reserves terabytes for its shadow, and more as it goes. A debug build with it does without this
-// one limit; nothing else of the fence is in its way.
+// The address sanitizer reserves terabytes for its shadow, and more as it goes. A debug build with it does without the
+// limits of memory; nothing else of the fence is in its way.
 #if defined(DEBUG) && __has_feature(address_sanitizer)
 static int limit_addresses(uint64_t most) {
     (void)most;
     return 0;
 }
+
+int linux_limit_data(uint64_t more) {
+    (void)more;
+    return 0;
+}
 #else
 static int limit_addresses(uint64_t most) { return limit(RLIMIT_AS, most); }
+
+int linux_limit_data(uint64_t more) {
+    struct rlimit now;
+    unsigned long long pages;
+    if (getrlimit(RLIMIT_DATA, &now) != 0) return -1;
+    now.rlim_cur = now.rlim_max;
+    if (more > 0) {
+        FILE *file = fopen("/proc/self/statm", "re");
+        if (!file) return -1;
+        int found = fscanf(file, "%*u %*u %*u %*u %*u %llu", &pages);
+        fclose(file);
+        if (found != 1) return -1;
+        uint64_t most = pages * (uint64_t)sysconf(_SC_PAGESIZE) + more;
+        if (most < now.rlim_max) now.rlim_cur = most;
+    }
+    return setrlimit(RLIMIT_DATA, &now);
+}
 #endif
 
 unsigned int linux_fence(char *const *readable, char *const *writable, uint64_t address_space, uint64_t file_size) {

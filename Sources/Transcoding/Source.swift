@@ -17,13 +17,20 @@ enum Source {
     /// What always works.
     static let asItIs = "Without --compress or --remux it is uploaded as it is"
 
+    /// - Parameters:
+    ///   - path: the recording's.
+    ///   - headIsRead: called between reading its head and decoding its beginning.
+    /// - Returns: the opened recording.
     /// - Throws: a `Fault` with the sentence for people.
-    static func open(_ path: FilePath) throws(Fault) -> InputFile {
+    static func open(_ path: FilePath, headIsRead: () -> Void = {}) throws(Fault) -> InputFile {
+        let input: InputFile
         do {
-            return try InputFile(path: path.bytes, formats: formats)
+            input = try InputFile(path: path.bytes, formats: formats, headIsRead: headIsRead)
         } catch {
             throw fault(opening: error, of: path)
         }
+        if input.lacksIndex { throw memory }
+        return input
     }
 
     private static func fault(opening error: FFmpegError, of path: FilePath) -> Fault {

@@ -136,6 +136,7 @@ struct HostileTests {
         arguments: [
             ("far-times.mp4", "cannot be decoded as they were recorded"),
             ("huge-sample.mp4", "asks for more memory than there is"),
+            ("many-pictures.mp4", "asks for more memory than there is"),
         ], ["--compress=fast", "--remux"])
     func impossible(mutant: (name: String, words: String), how: String) async throws {
         let files = try ["mutants/" + mutant.name, "upright.mov"].map { try TestPlace.fixture($0).text }
