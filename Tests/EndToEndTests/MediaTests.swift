@@ -132,11 +132,12 @@ struct HostileTests {
     }
 
     @Test(
-        "times and sizes that nobody can reckon with",
+        "times, sizes and rates that nobody can reckon with",
         arguments: [
             ("far-times.mp4", "cannot be decoded as they were recorded"),
             ("huge-sample.mp4", "asks for more memory than there is"),
             ("many-pictures.mp4", "asks for more memory than there is"),
+            ("slow-sound.wav", "its sound"),
         ], ["--compress=fast", "--remux"])
     func impossible(mutant: (name: String, words: String), how: String) async throws {
         let files = try ["mutants/" + mutant.name, "upright.mov"].map { try TestPlace.fixture($0).text }
