@@ -103,8 +103,9 @@ package struct InputStream: Sendable {
         kind = StreamKind(value.codecpar.pointee.codec_type)
         parameters = try CodecParameters(copying: value.codecpar)
         timeBase = Rational(value.time_base)
-        start = Timestamp.read(value.start_time)
-        duration = Timestamp.read(value.duration).flatMap { $0 > 0 ? $0 : nil }
+        let base = timeBase
+        start = Timestamp.read(value.start_time).flatMap { base.isPlausible($0) ? $0 : nil }
+        duration = Timestamp.read(value.duration).flatMap { $0 > 0 && base.isPlausible($0) ? $0 : nil }
         averageFrameRate = Rational(value.avg_frame_rate)
         guessedFrameRate = Rational(value.r_frame_rate)
         isAttachedPicture = value.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
@@ -143,8 +144,9 @@ package final class InputFile {
     /// - Parameters:
     ///   - path: the file's path in the file system's bytes.
     ///   - formats: names of the demuxers that may read it; others are not tried.
+    ///   - headIsRead: called when the head has been read, before anything is decoded.
     /// - Throws: `FFmpegError` where it cannot be opened, or no demuxer that is allowed reads it.
-    package init(path: [UInt8], formats: [String]) throws(FFmpegError) {
+    package init(path: [UInt8], formats: [String], headIsRead: () -> Void = {}) throws(FFmpegError) {
         var opened: UnsafeMutablePointer<AVFormatContext>?
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
@@ -154,6 +156,7 @@ package final class InputFile {
         let url = Array("file:".utf8).map { CChar(bitPattern: $0) } + path.map { CChar(bitPattern: $0) } + [0]
         try check(avformat_open_input(&opened, url, nil, &options), "open")
         guard let opened else { throw FFmpegError("open", code: ingest_ff_invalid_data()) }
+        headIsRead()
         context = opened
         FFmpegLog.watch(UnsafeRawPointer(opened))
         let result = avformat_find_stream_info(opened, nil)
@@ -178,9 +181,10 @@ package final class InputFile {
         self.streams = streams
         metadata = Metadata.read(value.metadata)
         formatName = String(cString: value.iformat.pointee.name)
-        duration = Timestamp.read(value.duration).map { Double($0) / Double(AV_TIME_BASE) }
+        let base = Rational(1, Int32(AV_TIME_BASE))
+        duration = Timestamp.read(value.duration).flatMap { base.isPlausible($0) ? base.seconds($0) : nil }
         declaresDuration = ingest_ff_duration_is_declared(opened) != 0
-        startMicroseconds = Timestamp.read(value.start_time)
+        startMicroseconds = Timestamp.read(value.start_time).flatMap { base.isPlausible($0) ? $0 : nil }
         chapterCount = Int(value.nb_chapters)
     }
 
@@ -188,6 +192,18 @@ package final class InputFile {
         if let context { FFmpegLog.forget(UnsafeRawPointer(context)) }
         avformat_close_input(&context)
     }
+
+    /// Whether there was no memory for the index of one of its streams, which the demuxer of mp4 does not report.
+    package var lacksIndex: Bool {
+        guard let context, formatName.contains("mp4") else { return false }
+        return (0..<Int(context.pointee.nb_streams)).contains { index in
+            guard let stream = context.pointee.streams[index] else { return false }
+            return stream.pointee.nb_frames > Self.longIndex && avformat_index_get_entries_count(stream) == 0
+        }
+    }
+
+    /// Entries that take some memory.
+    private static let longIndex: Int64 = 1 << 20
 
     /// The stream a player would show first.
     package func bestStream(_ kind: StreamKind) -> Int? {

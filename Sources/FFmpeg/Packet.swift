@@ -50,10 +50,25 @@ package final class Packet: @unchecked Sendable {
         av_packet_rescale_ts(pointer, old.c, new.c)
     }
 
-    /// Moves all times by so many ticks.
-    package func shift(by ticks: Int64) {
-        presentation = presentation.map { $0 + ticks }
-        decoding = decoding.map { $0 + ticks }
+    /// Longer than a day is no duration.
+    private static let longest = 86_400.0
+
+    /// Moves all times by so many ticks of the time base, and forgets those that no recording can have.
+    ///
+    /// - Parameters:
+    ///   - ticks: plausible itself.
+    ///   - base: of the packet's times.
+    /// - Returns: whether nothing had to be forgotten.
+    package func shift(by ticks: Int64, in base: Rational) -> Bool {
+        func moved(_ time: Int64) -> Int64? {
+            base.isPlausible(time) && base.isPlausible(time + ticks) ? time + ticks : nil
+        }
+        let before = (presentation, decoding, duration)
+        presentation = before.0.flatMap(moved)
+        decoding = before.1.flatMap(moved)
+        if duration < 0 || base.seconds(duration) > Self.longest { duration = 0 }
+        return (presentation == nil) == (before.0 == nil) && (decoding == nil) == (before.1 == nil)
+            && duration == before.2
     }
 }
 

@@ -25,6 +25,12 @@ package struct Rational: Hashable, Sendable {
         av_rescale_q_rnd(timestamp, other.c, c, AVRounding(AV_ROUND_NEAR_INF.rawValue | AV_ROUND_PASS_MINMAX.rawValue))
     }
 
+    /// Whether a recording can have such a moment, in this time base: within 68 years of the beginning of time. Files that
+    /// are damaged name others; without them no sum of times comes near the ends of the integers.
+    package func isPlausible(_ timestamp: Int64) -> Bool {
+        timestamp > -1 << 61 && timestamp < 1 << 61 && seconds(timestamp).magnitude < Double(1 << 31)
+    }
+
     package func seconds(_ timestamp: Int64) -> Double { Double(timestamp) * value }
 
     /// Less than, equal to or greater than 0, as the one moment is before, at or behind the other.

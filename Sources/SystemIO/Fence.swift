@@ -36,4 +36,14 @@ package struct Fence: Sendable {
         ]
         return parts.filter { missing & UInt32($0.flag) != 0 }.map { $0.name }
     }
+
+    /// Until `giveMemory`, this process gets no more than so many bytes beyond what it has. A kernel that does not take
+    /// this away leaves it at `memory`.
+    package static func holdMemory(to more: ByteCount) {
+        _ = linux_limit_data(UInt64(max(1, more.value)))
+    }
+
+    package static func giveMemory() {
+        _ = linux_limit_data(0)
+    }
 }

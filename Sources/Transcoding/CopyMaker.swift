@@ -6,6 +6,7 @@ import SystemIO
 struct CopyMaker {
     let job: MediaJob
     let emit: @Sendable (MediaEvent) -> Void
+    let headIsRead: () -> Void
 
     /// What was made, with what the lanes found.
     struct Made {
@@ -17,7 +18,7 @@ struct CopyMaker {
     }
 
     func make() throws(Fault) -> Made {
-        let input = try Source.open(job.input)
+        let input = try Source.open(job.input, headIsRead: headIsRead)
         let plan = try CopyPlan.make(for: input, settings: job.settings)
         for loss in plan.losses { emit(.loss(loss)) }
         if plan.video != nil, SecondEye.isIn(job.input) {

@@ -77,6 +77,12 @@ struct CopyPlan {
                 "nothing of its picture (\(stream.codecName)) can be read; without --compress or --remux it is uploaded as it "
                     + "is")
         }
+        if stream.kind == .audio, !isRemux, (1..<lowestRate).contains(stream.sampleRate) {
+            return Fault(
+                .nothingToEncode,
+                "its sound has \(stream.sampleRate) samples a second, and nothing can be heard of that; without --compress it is "
+                    + "uploaded as it is")
+        }
         return Fault(
             .nothingToEncode,
             isRemux
@@ -90,6 +96,7 @@ struct CopyPlan {
         if stream.sampleRate <= 0 || stream.channels <= 0 {
             return "it says nothing about itself that could be decoded"
         }
+        if stream.sampleRate < lowestRate { return "it has \(stream.sampleRate) samples a second" }
         return "AAC cannot hold \(stream.channels) channels"
     }
 
@@ -135,9 +142,12 @@ struct CopyPlan {
         guard stream.sampleRate > 0, stream.channels > 0 else { return nil }
         guard settings != nil else { return OutputFile.format(container, canHold: stream) ? .copy : nil }
         if stream.isLowComplexityAAC, stream.channels <= 2, stream.bitRate <= 192_000 { return .copy }
-        guard stream.hasDecoder else { return nil }
+        guard stream.hasDecoder, stream.sampleRate >= lowestRate else { return nil }
         return stream.knowsChannels || ChannelLayout.plain(channels: stream.channels) != nil ? encoding(stream) : nil
     }
+
+    /// Fewer samples a second are no sound, and every one of them would become thousands.
+    static let lowestRate = 1000
 
     private static func encoding(_ stream: InputStream) -> AudioTreatment {
         let bitRate =
@@ -153,9 +163,11 @@ struct CopyPlan {
         return .encode(bitRate: bitRate, sampleRate: rates.contains(stream.sampleRate) ? stream.sampleRate : 48_000)
     }
 
-    /// A frame rate to tell an encoder, which needs one for its rate control; the time stamps stay what they are.
+    /// A frame rate to tell an encoder, which needs one for its rate control; the time stamps stay what they are. Not
+    /// less than a picture a day, nor more than any camera takes.
     static func frameRate(of stream: InputStream) -> Rational {
-        for rate in [stream.averageFrameRate, stream.guessedFrameRate] where rate.isPositive && rate.value <= 480 {
+        for rate in [stream.averageFrameRate, stream.guessedFrameRate]
+        where rate.isPositive && (1.0 / 86_400...480).contains(rate.value) {
             return rate
         }
         return Rational(30, 1)

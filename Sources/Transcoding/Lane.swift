@@ -209,7 +209,7 @@ final class PacketReader {
                 guard let packet = try input.read() else { return nil }
                 noteTroubles()
                 guard let slot = slots[packet.streamIndex] else { continue }
-                packet.shift(by: -offsets[slot])
+                if !packet.shift(by: -offsets[slot], in: streams[slot].timeBase) { tallies[slot].noteDamage() }
                 count(packet, slot)
                 return (packet, slot)
             } catch {

@@ -4,10 +4,14 @@ package import IngestModel
 /// What the media process does: one request, answered by events.
 package struct MediaWorker: Sendable {
     private let emit: @Sendable (MediaEvent) -> Void
+    private let headIsRead: @Sendable () -> Void
 
-    /// - Parameter emit: takes the events, from any thread.
-    package init(emit: @escaping @Sendable (MediaEvent) -> Void) {
+    /// - Parameters:
+    ///   - emit: takes the events, from any thread.
+    ///   - headIsRead: called when the recording's head has been read for the first time, and nothing been decoded yet.
+    package init(emit: @escaping @Sendable (MediaEvent) -> Void, headIsRead: @escaping @Sendable () -> Void = {}) {
         self.emit = emit
+        self.headIsRead = headIsRead
     }
 
     /// Does what is asked; the last event is the result or `failed`.
@@ -16,7 +20,7 @@ package struct MediaWorker: Sendable {
         do throws(Fault) {
             switch request {
             case .probe(let input, let settings):
-                emit(.probed(try Probe.report(on: input, settings: settings)))
+                emit(.probed(try Probe.report(on: input, settings: settings, headIsRead: headIsRead)))
             case .prepare(let job):
                 emit(.made(try prepare(job)))
             }
@@ -26,7 +30,7 @@ package struct MediaWorker: Sendable {
     }
 
     private func prepare(_ job: MediaJob) throws(Fault) -> MediaSummary {
-        let made = try CopyMaker(job: job, emit: emit).make()
+        let made = try CopyMaker(job: job, emit: emit, headIsRead: headIsRead).make()
         if let fault = DamageCheck.fault(in: made.tallies) { throw fault }
         for loss in DamageCheck.losses(in: made.tallies) { emit(.loss(loss)) }
         emit(.progress(MediaProgress(stage: .checking, fraction: 0, frames: made.summary.videoFrames)))

@@ -3,8 +3,10 @@ import IngestModel
 
 /// What is in a recording, and what would become of it.
 enum Probe {
-    static func report(on path: FilePath, settings: CompressSettings) throws(Fault) -> MediaReport {
-        let input = try Source.open(path)
+    static func report(
+        on path: FilePath, settings: CompressSettings, headIsRead: () -> Void
+    ) throws(Fault) -> MediaReport {
+        let input = try Source.open(path, headIsRead: headIsRead)
         let plan: CopyPlan?
         var objection: String?
         do {

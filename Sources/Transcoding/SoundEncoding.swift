@@ -1,4 +1,5 @@
 import FFmpeg
+import IngestModel
 import SystemIO
 
 /// Sound, decoded and encoded to AAC.
@@ -79,6 +80,12 @@ final class SoundEncoding: TrackWriter {
         if frame.audioFormat.channels == stream.channels { try frame.name(channels: layout) }
         let format = frame.audioFormat
         guard format.sampleRate > 0, format.channels > 0, frame.sampleCount > 0 else { return true }
+        if format.sampleRate < CopyPlan.lowestRate {
+            throw Fault(
+                .damaged,
+                "it is damaged: its sound changes to \(format.sampleRate) samples a second; it is left untouched. "
+                    + Source.asItIs)
+        }
         if let old = graph, old.format != format {
             try old.graph.send(nil)
             guard try drain(old.graph) else { return false }
@@ -98,7 +105,7 @@ final class SoundEncoding: TrackWriter {
     private func place(_ frame: Frame, rate: Int) -> Int64 {
         let stamp = frame.bestTimestamp.map { Rational(1, Int32(rate)).rescale($0, from: stream.timeBase) }
         var position = next ?? stamp ?? 0
-        if let stamp, next != nil, stamp - position > Int64(rate) / 25 { position = stamp }
+        if let stamp, next != nil, stamp > position + Int64(rate) / 25 { position = stamp }
         next = position + Int64(frame.sampleCount)
         return position
     }

@@ -17,13 +17,20 @@ enum Source {
     /// What always works.
     static let asItIs = "Without --compress or --remux it is uploaded as it is"
 
+    /// - Parameters:
+    ///   - path: the recording's.
+    ///   - headIsRead: called between reading its head and decoding its beginning.
+    /// - Returns: the opened recording.
     /// - Throws: a `Fault` with the sentence for people.
-    static func open(_ path: FilePath) throws(Fault) -> InputFile {
+    static func open(_ path: FilePath, headIsRead: () -> Void = {}) throws(Fault) -> InputFile {
+        let input: InputFile
         do {
-            return try InputFile(path: path.bytes, formats: formats)
+            input = try InputFile(path: path.bytes, formats: formats, headIsRead: headIsRead)
         } catch {
             throw fault(opening: error, of: path)
         }
+        if input.lacksIndex { throw memory }
+        return input
     }
 
     private static func fault(opening error: FFmpegError, of path: FilePath) -> Fault {
@@ -38,7 +45,9 @@ enum Source {
                 "the recording was not finalised (no moov atom); it is left untouched. Let the recorder finish, or repair "
                     + "it, then run ingest again")
         }
-        if let number = error.errorNumber, !FFmpegLog.mentions("whitelist") {
+        if error.errorNumber == 12 { return memory }
+        // 1 and 22 are what demuxers say of bytes that they cannot make sense of, not what the system said.
+        if let number = error.errorNumber, number != 1, number != 22, !FFmpegLog.mentions("whitelist") {
             return number == 2
                 ? Fault(.recordingMissing, "there is no such file")
                 : Fault(.recordingUnreadable, "it cannot be read (\(error))")
@@ -47,6 +56,12 @@ enum Source {
             .notMedia,
             "it is not a recording that can be read; without --compress it is uploaded as it is")
     }
+
+    /// Nearly always a number in a damaged file that asks for gigabytes: trying again would ask for them again.
+    private static let memory = Fault(
+        .encoderFailed,
+        "it asks for more memory than there is, as a damaged recording or a very large picture does; it is left untouched. "
+            + asItIs)
 
     private static func head(of path: FilePath) -> [UInt8] {
         guard let file = try? FileSystem.open(path, .reading) else { return [0] }
@@ -75,7 +90,7 @@ enum Source {
         case 28, 122:
             Fault(
                 .diskFull, "the disk of the cache is full; make room", retry: .later(after: 30))
-        case 12: Fault(.encoderFailed, "there is not enough memory to encode it", retry: .later(after: 60))
+        case 12: memory
         default:
             Fault(.encoderFailed, "it could not be encoded (\(error)); without --compress it is uploaded as it is")
         }

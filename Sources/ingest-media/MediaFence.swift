@@ -19,6 +19,13 @@ extension MediaRequest {
             longestFile: ByteCount(max(4 << 30, size * 2 + (64 << 20))))
     }
 
+    /// Bytes of memory that opening the file may take. A head describes what is in the file, and an entry of FFmpeg's index
+    /// (some 45 bytes) stands for at least three of them; only a file that is damaged or made to do harm asks for more.
+    var memoryForHead: ByteCount {
+        let size = (try? FileSystem.statusIfExists(of: files.input))?.size.value ?? 0
+        return ByteCount((64 << 20) + min(size, 1 << 40) * 16)
+    }
+
     /// What libraries look at: themselves, and how many processors there are.
     private static let machine: [FilePath] = [
         "/usr/lib", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/proc/self",

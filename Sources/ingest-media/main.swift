@@ -47,5 +47,6 @@ if case .prepare(let job) = request, let niceness = job.niceness {
     }
 }
 if !unfenced.isEmpty { say(.unfenced(unfenced)) }
-MediaWorker(emit: say).handle(request)
+Fence.holdMemory(to: request.memoryForHead)
+MediaWorker(emit: say, headIsRead: Fence.giveMemory).handle(request)
 ThisProcess.exitNow(0)

@@ -116,3 +116,53 @@ extension Probed {
     /// Whether the streams' durations stand in the container's header; elsewhere ffprobe guesses them.
     fileprivate var declaresLengths: Bool { format?.formatName?.contains("mov") == true }
 }
+
+/// What no recording holds and no codec expects: it fails in words, and the next recording is done.
+@Suite("Hostile recordings", .timeLimit(.minutes(5)))
+struct HostileTests {
+    private let home: TestHome
+
+    init() throws {
+        home = try TestHome()
+    }
+
+    private func expectOneDone(_ outcome: RunningProgram.Outcome, _ words: String) {
+        #expect(outcome.status == 3 && outcome.errors.contains(words), "\(outcome.errors)")
+        #expect(home.received.count == 1 && home.cached == [])
+    }
+
+    @Test(
+        "times, sizes and rates that nobody can reckon with",
+        arguments: [
+            ("far-times.mp4", "cannot be decoded as they were recorded"),
+            ("huge-sample.mp4", "asks for more memory than there is"),
+            ("many-pictures.mp4", "asks for more memory than there is"),
+            ("slow-sound.wav", "its sound"),
+        ], ["--compress=fast", "--remux"])
+    func impossible(mutant: (name: String, words: String), how: String) async throws {
+        let files = try ["mutants/" + mutant.name, "upright.mov"].map { try TestPlace.fixture($0).text }
+        let outcome = try await home.run([how] + files, seconds: 120)
+        expectOneDone(outcome, mutant.words)
+        #expect(!outcome.errors.contains("was ended"), "\(outcome.errors)")
+    }
+
+    @Test("a codec that crashes takes down one recording")
+    func crash() async throws {
+        // Beside a copy of the program, so that this stands in for the codec's process.
+        let bin = home.path + "/bin"
+        try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: TestPlace.programs + "/ingest", toPath: bin + "/ingest")
+        let script = """
+            #!/bin/bash
+            read -r line
+            case "$line" in *whole.mp4*) kill -SEGV $$ ;; esac
+            exec '\(TestPlace.programs)/ingest-media' < <(printf '%s\\n' "$line"; exec cat)
+            """
+        try Data(script.utf8).write(to: URL(fileURLWithPath: bin + "/ingest-media"))
+        #expect(chmod(bin + "/ingest-media", 0o700) == 0)
+        let files = try ["whole.mp4", "upright.mov"].map { try TestPlace.fixture($0).text }
+        let program = try RunningProgram(
+            bin + "/ingest", ["--compress=fast"] + files, environment: home.environment, directory: home.path)
+        expectOneDone(try await program.wait(seconds: 120), "was ended by signal 11")
+    }
+}

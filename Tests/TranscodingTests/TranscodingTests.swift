@@ -499,6 +499,15 @@ struct DamageTests {
         #expect(try await making.make(making.directory.file("missing.mov")).fault != nil)
     }
 
+    @Test("what demuxers cannot make sense of is not called a lack of permission")
+    func senseless() async throws {
+        let making = try Making()
+        let whole = try await making.record("whole.mp3", ["-f", "lavfi", "-i", "sine=duration=1"])
+        let cut = try making.directory.write(Array(whole.contents().prefix(167)), to: "cut.mp3")
+        let fault = try await making.make(cut).fault
+        #expect(fault?.code == .notMedia, "\(fault?.reason ?? "")")
+    }
+
     @Test("a transport stream that was cut is taken for whole only if it decodes to its end")
     func transportStream() async throws {
         let making = try Making()

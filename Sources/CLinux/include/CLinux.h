@@ -75,6 +75,10 @@ enum {
 unsigned int linux_fence(char *_Nullable const *_Nonnull readable, char *_Nullable const *_Nonnull writable,
                          uint64_t address_space, uint64_t file_size);
 
+/// Lets the calling process take `more` bytes of memory beyond what it has now (RLIMIT_DATA, setrlimit(2)); with 0, as much
+/// as it ever may. 0, or -1 with errno.
+int linux_limit_data(uint64_t more);
+
 /// Runs a function on a new, detached thread (pthread_create(3)): 0, or an error number.
 int linux_start_thread(void (*_Nonnull run)(void *_Nonnull), void *_Nonnull context);
 
