@@ -63,6 +63,9 @@ int linux_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 /// TCP_USER_TIMEOUT and keep-alive probes (tcp(7)): a peer that does not acknowledge for so long is gone.
 int linux_set_tcp_timeouts(int socket, unsigned int user_timeout_milliseconds, int keepalive_seconds);
 
+/// How many bytes the other side of a TCP connection has acknowledged (tcp(7), TCP_INFO), or -1.
+int64_t linux_acknowledged_bytes(int socket);
+
 enum {
     LINUX_FENCE_LIMITS = 1,
     LINUX_FENCE_FILES = 2,
