@@ -189,26 +189,30 @@ private func begin(
     let length = headers["content-length"].flatMap { Int64($0) }
     let head = RequestHead(
         method: method, path: url, query: query, headers: headers, contentLength: length, connection: id)
+    let badFraming = statusOfFraming(lines.map { ($0.name.lowercased(), $0.value) })
     let action =
-        isAmbiguous(lines.map { $0.name.lowercased() })
-        ? RequestAction.respond(ServerResponse(status: 400, headers: [("Connection", "close")]))
-        : server.handler.begin(head)
+        badFraming.map { .respond(ServerResponse(status: $0, headers: [("Connection", "close")])) }
+        ?? server.handler.begin(head)
     let request = ActiveRequest(action: action, connection: id)
     state.pointee = Unmanaged.passRetained(request).toOpaque()
-    // A body that is too long to be thrown away: answer at once, libmicrohttpd then closes the connection.
-    if case .respond(let response) = action, let length, length > ActiveRequest.mostDiscarded {
-        server.watch.answering(id)
+    // A body without a sound end, or too long to be thrown away: answer at once and close the connection.
+    if case .respond(let response) = action, badFraming != nil || length ?? 0 > ActiveRequest.mostDiscarded {
+        server.watch.sending(id)
         request.isAnsweredEarly = true
         return queue(response, on: connection)
     }
     return .YES
 }
 
-/// Whether it could be read in two ways where a body ends (RFC 9112, section 6.3): a proxy in front may have taken the
-/// other.
-private func isAmbiguous(_ names: [String]) -> Bool {
-    let lengths = names.count { $0 == "content-length" }
-    return lengths > 1 || lengths == 1 && names.contains("transfer-encoding")
+/// The status of a refusal where it is not certain where the body ends (RFC 9112, section 6.3), else `nil`. A proxy in front
+/// may have taken another end; libmicrohttpd takes the end of the connection, and would wait for it.
+private func statusOfFraming(_ lines: [(name: String, value: String)]) -> Int? {
+    let lengths = lines.filter { $0.name == "content-length" }
+    let codings = lines.filter { $0.name == "transfer-encoding" }
+    if lengths.count + codings.count > 1 { return 400 }
+    if let coding = codings.first, coding.value.lowercased() != "chunked" { return 501 }
+    if let length = lengths.first, Int64(length.value) == nil { return 413 }
+    return nil
 }
 
 /// Closing a socket with unread bytes resets the connection, which may overtake the answer that has just been sent. So

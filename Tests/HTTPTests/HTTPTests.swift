@@ -277,6 +277,22 @@ struct HTTPTests {
         }
     }
 
+    @Test(
+        "a body whose end cannot be known is refused at once",
+        arguments: [
+            ("Transfer-Encoding: gzip", 501), ("Transfer-Encoding: gzip, chunked", 501),
+            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", 400),
+            ("Content-Length: 3\r\nTransfer-Encoding: chunked", 400), ("Content-Length: 3\r\nContent-Length: 3", 400),
+            ("Content-Length: 9223372036854775808", 413), ("Content-Length: 18446744073709551615", 413),
+        ])
+    func unknownEnd(lines: String, status: Int) throws {
+        let raw = try RawConnection(port: server.address.port)
+        raw.send("POST /echo HTTP/1.1\r\nHost: x\r\n\(lines)\r\n\r\n")
+        let answer = raw.receive()
+        #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
+        #expect(answer.contains("Connection: close"))
+    }
+
     @Test("a refusal reaches a client whose body is still coming")
     func earlyRefusal() async throws {
         let response = try await client.send(
