@@ -60,7 +60,8 @@ final class ReceiverStore: Sendable {
 
     /// Opens an upload, or finds the one that was opened under the same key.
     func open(_ opening: Opening, now: Date) throws -> UploadRecord {
-        if let known = try find(key: opening.key, plan: opening.plan), try isIntact(known) {
+        let known = try find(key: opening.key, plan: opening.plan)
+        if let known, try isIntact(known) {
             try touch(known, now: now)
             return try trustworthy(known)
         }
@@ -82,10 +83,13 @@ final class ReceiverStore: Sendable {
                     throw Refusal(503, .other, "too many uploads are open", retryAfter: 60)
                 }
                 // Takes the place of one whose file is gone.
-                if let key = opening.key {
-                    try connection.run(
-                        "DELETE FROM uploads WHERE idempotency_key = ? AND size = ? AND block_size = ?",
-                        [.text(key), .integer(opening.plan.fileSize.value), .integer(opening.plan.blockSize.value)])
+                if let known {
+                    try connection.run("DELETE FROM uploads WHERE id = ?", [.integer(known.id)])
+                }
+                // Another request may have opened it since we looked.
+                if let other = try Self.find(key: opening.key, plan: opening.plan, in: connection) {
+                    try FileSystem.removeIfExists(partPath(of: token))
+                    return other
                 }
                 try connection.run(
                     """
@@ -108,15 +112,19 @@ final class ReceiverStore: Sendable {
     }
 
     private func find(key: String?, plan: BlockPlan) throws -> UploadRecord? {
+        try connection.withLock { try Self.find(key: key, plan: plan, in: $0) }
+    }
+
+    private static func find(
+        key: String?, plan: BlockPlan, in connection: borrowing Connection
+    ) throws -> UploadRecord? {
         guard let key else { return nil }
-        return try connection.withLock { connection in
-            try connection.row(
-                """
-                SELECT \(UploadRecord.columns) FROM uploads
-                WHERE idempotency_key = ? AND size = ? AND block_size = ?
-                """,
-                [.text(key), .integer(plan.fileSize.value), .integer(plan.blockSize.value)], UploadRecord.read)
-        }
+        return try connection.row(
+            """
+            SELECT \(UploadRecord.columns) FROM uploads
+            WHERE idempotency_key = ? AND size = ? AND block_size = ?
+            """,
+            [.text(key), .integer(plan.fileSize.value), .integer(plan.blockSize.value)], UploadRecord.read)
     }
 
     func find(token: String) throws -> UploadRecord? {

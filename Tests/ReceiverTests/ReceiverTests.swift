@@ -529,6 +529,24 @@ struct ReceiverTests {
         }
     }
 
+    @Test("several openings under one key at the same time are one upload")
+    func sameOpening() async throws {
+        let receiver = try start()
+        for round in 1...10 {
+            let tokens = try await withThrowingTaskGroup(of: String?.self) { group in
+                for _ in 1...6 {
+                    group.addTask {
+                        try await post(Form(sequence: 0, size: 2500, key: "key \(round)"), to: receiver).answer?
+                            .uploadToken
+                    }
+                }
+                return try await group.reduce(into: Set<String?>()) { $0.insert($1) }
+            }
+            #expect(tokens.count == 1 && !tokens.contains(nil))
+        }
+        #expect(try directory.files(below: "store/.ingest/parts").count == 10)
+    }
+
     @Test("two requests for the same block at the same time do no harm")
     func sameBlockTwice() async throws {
         let receiver = try start()
