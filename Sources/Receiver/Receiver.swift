@@ -108,9 +108,12 @@ final class ReceiverCore: RequestHandler {
     private func drop(_ head: RequestHead) -> ServerResponse {
         do {
             guard let token = head.headers[BlockWire.Header.uploadToken.lowercased()],
-                let record = try store.find(token: token), record.finishedName == nil
+                let found = try store.find(token: token), found.finishedName == nil
             else { return .refusal(.unknown) }
-            let lock = try lock(record, for: head.connection)
+            let lock = try lock(found, for: head.connection)
+            // It may have been completed before the lock was ours.
+            guard let record = try store.find(token: token), record.finishedName == nil
+            else { return .refusal(.unknown) }
             try store.drop(record)
             _ = consume lock
             log.info("dropped an upload", ["name": record.fileName])
@@ -173,7 +176,7 @@ final class ReceiverCore: RequestHandler {
 
     func answer(toOpening record: UploadRecord, head: RequestHead) throws -> BlockAnswer {
         var record = record
-        if record.plan.totalCount == 0 || record.isComplete, record.finishedName == nil {
+        if record.isComplete, record.finishedName == nil {
             let lock = try lock(record, for: head.connection)
             // Somebody else may have opened it under the same key, and finished it meanwhile.
             guard let current = try store.find(token: record.token) else { throw Refusal.unknown }

@@ -61,9 +61,9 @@ final class ReceiverStore: Sendable {
     /// Opens an upload, or finds the one that was opened under the same key.
     func open(_ opening: Opening, now: Date) throws -> UploadRecord {
         let known = try find(key: opening.key, plan: opening.plan)
-        if let known, try isIntact(known) {
-            try touch(known, now: now)
-            return try trustworthy(known)
+        if let known, let whole = try whole(known) {
+            try touch(whole, now: now)
+            return whole
         }
         if opening.plan.fileSize > settings.largestFile {
             throw Refusal(413, .other, "files of this size are not taken")
@@ -128,12 +128,25 @@ final class ReceiverStore: Sendable {
     }
 
     func find(token: String) throws -> UploadRecord? {
-        let record = try connection.withLock { connection in
+        try read(token: token).flatMap { try whole($0) }
+    }
+
+    private func read(token: String) throws -> UploadRecord? {
+        try connection.withLock { connection in
             try connection.row(
                 "SELECT \(UploadRecord.columns) FROM uploads WHERE token = ?", [.text(token)], UploadRecord.read)
         }
-        guard let record, try isIntact(record) else { return nil }
-        return try trustworthy(record)
+    }
+
+    /// The record as its file proves it; `nil` where the file is gone.
+    private func whole(_ record: UploadRecord) throws -> UploadRecord? {
+        do {
+            if try isIntact(record) { return try trustworthy(record) }
+        } catch let error as SystemError where error.isNotFound {
+        }
+        // Another request may have finished it since it was read: the name is stored before the file gets it.
+        guard let current = try read(token: record.token), current.finishedName != nil else { return nil }
+        return current
     }
 
     /// Whether the file of an unfinished upload is still there.
@@ -199,10 +212,10 @@ final class ReceiverStore: Sendable {
         try ByteLock.take(record.id, in: lockPath)
     }
 
-    /// Does the work under the upload's lock, unless somebody holds it.
+    /// Does the work under the upload's lock, unless somebody holds it, or has changed the upload meanwhile.
     private func ifUnlocked(_ record: UploadRecord, _ work: (UploadRecord) throws -> Void) throws {
         guard let lock = try lock(record) else { return }
-        try work(record)
+        if let current = try read(token: record.token), current == record { try work(record) }
         _ = consume lock
     }
 
@@ -273,6 +286,15 @@ final class ReceiverStore: Sendable {
         guard let name = record.finishedName else { return }
         let part = partPath(of: record.token)
         guard try FileSystem.statusIfExists(of: part) != nil else { return }
+        do {
+            try rename(part, to: name)
+        } catch {
+            // Unless another request was quicker.
+            if try !error.isNotFound || FileSystem.statusIfExists(of: part) != nil { throw error }
+        }
+    }
+
+    private func rename(_ part: FilePath, to name: FileName) throws(SystemError) {
         let file = try FileSystem.open(part, .readingAndWriting)
         try FileSystem.publish(file, from: part, to: directory.appending(name))
     }

@@ -1,6 +1,6 @@
 import Checksums
 import Diagnostics
-import FoundationEssentials
+import Foundation
 import HTTPClient
 import HTTPServer
 import IngestModel
@@ -545,6 +545,56 @@ struct ReceiverTests {
             #expect(tokens.count == 1 && !tokens.contains(nil))
         }
         #expect(try directory.files(below: "store/.ingest/parts").count == 10)
+    }
+
+    @Test("an upload that is being finished is neither lost nor opened anew for whoever asks for it meanwhile")
+    func askedForWhileFinished() async throws {
+        let receiver = try start()
+        for round in 1...20 {
+            let key = "key \(round)"
+            let upload = try await open(receiver, size: 500, key: key)
+            let bytes = Array(Self.data.prefix(500))
+            let opening = Form(sequence: 0, size: 500, key: key)
+            try await withThrowingTaskGroup(of: Reply?.self) { group in
+                // Whoever comes last cuts off the one before.
+                for _ in 1...2 { group.addTask { try? await post(block(1, of: bytes, upload), to: receiver) } }
+                for _ in 1...6 {
+                    group.addTask {
+                        var last: Reply?
+                        for _ in 1...4 { last = (try? await post(opening, to: receiver)) ?? last }
+                        return last
+                    }
+                }
+                for try await reply in group {
+                    guard let reply else { continue }
+                    #expect(reply.status == 200, "\(String(describing: reply.refusal))")
+                    #expect(reply.answer?.uploadToken ?? upload == upload)
+                }
+            }
+            #expect(try await post(block(1, of: bytes, upload), to: receiver).answer?.fileURL != nil)
+        }
+        #expect(try stored().count == 20)
+    }
+
+    @Test("what is named but has not got its name yet is published once, whoever asks for it")
+    func publishedByMany() async throws {
+        let receiver = try start()
+        let bytes = Array(Self.data.prefix(500))
+        for round in 1...20 {
+            let key = "key \(round)"
+            let upload = try await open(receiver, size: 500, key: key)
+            let url = try #require(try await post(block(1, of: bytes, upload), to: receiver).answer?.fileURL)
+            let stored = try directory.file("store/" + (url.split(separator: "/").last ?? "")).text
+            try FileManager.default.moveItem(
+                atPath: stored, toPath: directory.file("store/.ingest/parts/" + upload).text)
+            try await withThrowingTaskGroup(of: Reply.self) { group in
+                for _ in 1...8 {
+                    group.addTask { try await post(Form(sequence: 0, size: 500, key: key), to: receiver) }
+                }
+                for try await reply in group { #expect(reply.status == 200 && reply.answer?.fileURL == url) }
+            }
+            #expect(FileManager.default.fileExists(atPath: stored))
+        }
     }
 
     @Test("two requests for the same block at the same time do no harm")
