@@ -245,14 +245,16 @@ final class ReceiverStore: Sendable {
                     ])
             }
         }
-        digest(of: counted, in: file).advance(to: counted.plan.bytes(inFirst: number).value)
+        digest(of: counted).advance(to: counted.plan.bytes(inFirst: number).value)
         return counted
     }
 
-    private func digest(of record: UploadRecord, in file: SharedDescriptor) -> FollowingDigest {
+    /// Holds no descriptor while nobody sends: there may be as many unfinished uploads as descriptors.
+    private func digest(of record: UploadRecord) -> FollowingDigest {
         digests.withLock { digests in
             if let known = digests[record.id] { return known }
-            let fresh = FollowingDigest(of: file)
+            let path = partPath(of: record.token)
+            let fresh = FollowingDigest { SharedDescriptor(try FileSystem.open(path, .reading)) }
             digests[record.id] = fresh
             return fresh
         }
@@ -264,7 +266,7 @@ final class ReceiverStore: Sendable {
     func finish(_ record: UploadRecord, in file: SharedDescriptor) throws -> UploadRecord {
         var record = record
         try file.descriptor.synchroniseData()
-        let digest = digest(of: record, in: file)
+        let digest = digest(of: record)
         let id = record.id
         defer { _ = digests.withLock { $0.removeValue(forKey: id) } }
         record.sha256 = try digest.finish(at: record.plan.fileSize)

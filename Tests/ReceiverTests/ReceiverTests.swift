@@ -597,6 +597,25 @@ struct ReceiverTests {
         }
     }
 
+    @Test("unfinished uploads hold no file open while nobody sends")
+    func descriptorsAtRest() async throws {
+        let receiver = try start()
+        for _ in 1...20 {
+            let upload = try await open(receiver)
+            #expect(try await post(block(1, upload), to: receiver).status == 200)
+        }
+        let parts = try directory.file("store/.ingest/parts").text
+        func held() throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { number in
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + number)
+                return target?.hasPrefix(parts) == true
+            }
+        }
+        // The digests have yet to follow the last blocks.
+        for _ in 0..<100 where try held() > 0 { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(try held() == 0)
+    }
+
     @Test("two requests for the same block at the same time do no harm")
     func sameBlockTwice() async throws {
         let receiver = try start()
