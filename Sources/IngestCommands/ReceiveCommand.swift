@@ -22,6 +22,8 @@ enum ReceiveCommand {
                 "listening at \(options.listen) lets everybody in who can reach it; give a token with --token-file or "
                     + "INGEST_TOKEN, or say --open")
         }
+        // Each of the server's connections may write a file and hold a lock.
+        ThisProcess.allowOpenFiles(4096)
         let log = LogSink.log(context, options, lowest: .info)
         let receiver: Receiver
         do {

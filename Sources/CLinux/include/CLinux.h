@@ -78,6 +78,9 @@ enum {
 unsigned int linux_fence(char *_Nullable const *_Nonnull readable, char *_Nullable const *_Nonnull writable,
                          uint64_t address_space, uint64_t file_size);
 
+/// Raises how many descriptors the calling process may open (RLIMIT_NOFILE) to `count`, or as far as the system lets it.
+void linux_allow_open_files(uint64_t count);
+
 /// Runs a function on a new, detached thread (pthread_create(3)): 0, or an error number.
 int linux_start_thread(void (*_Nonnull run)(void *_Nonnull), void *_Nonnull context);
 
