@@ -59,6 +59,24 @@ private final class WeakServer: Sendable {
     }
 }
 
+/// The lock on an upload; ends with its owner.
+final class UploadLock {
+    private let lock: ByteLock
+    private let ending: () -> Void
+
+    /// - Parameters:
+    ///   - lock: the lock itself.
+    ///   - ending: called before it is let go.
+    init(_ lock: consuming ByteLock, ending: @escaping () -> Void) {
+        self.lock = lock
+        self.ending = ending
+    }
+
+    deinit {
+        ending()
+    }
+}
+
 /// What requests work with.
 final class ReceiverCore: RequestHandler {
     let store: ReceiverStore
@@ -160,11 +178,16 @@ final class ReceiverCore: RequestHandler {
     var largestSpool: Int64 { settings.token == nil ? settings.largestBlock.value : 2 << 20 }
 
     /// The lock on an upload for this connection; cuts off an older connection of this process that holds it.
-    func lock(_ record: UploadRecord, for connection: Int) throws -> ByteLock {
+    func lock(_ record: UploadRecord, for connection: Int) throws -> UploadLock {
         for attempt in 0..<500 {
             if let lock = try store.lock(record) {
                 writers.withLock { $0[record.id] = connection }
-                return lock
+                let id = record.id
+                return UploadLock(lock) { [self] in
+                    writers.withLock { writers in
+                        if writers[id] == connection { writers[id] = nil }
+                    }
+                }
             }
             if attempt == 0, let older = writers.withLock({ $0[record.id] }), older != connection {
                 dropConnection.withLock { $0 }(older)

@@ -268,7 +268,10 @@ final class ReceiverStore: Sendable {
         try file.descriptor.synchroniseData()
         let digest = digest(of: record)
         let id = record.id
-        defer { _ = digests.withLock { $0.removeValue(forKey: id) } }
+        defer {
+            _ = digests.withLock { $0.removeValue(forKey: id) }
+            _ = trusted.withLock { $0.remove(id) }
+        }
         record.sha256 = try digest.finish(at: record.plan.fileSize)
         // The name is written down before the file gets it: whoever comes after a crash finds both.
         try name(&record)
@@ -346,6 +349,7 @@ final class ReceiverStore: Sendable {
     /// Drops an unfinished upload. The caller holds its lock.
     func drop(_ record: UploadRecord) throws {
         digests.withLock { $0.removeValue(forKey: record.id) }?.cancel()
+        _ = trusted.withLock { $0.remove(record.id) }
         try connection.withLock { connection in
             try connection.transaction(.synced) {
                 try connection.run("DELETE FROM uploads WHERE id = ?", [.integer(record.id)])

@@ -597,6 +597,43 @@ struct ReceiverTests {
         }
     }
 
+    @Test("a connection that has gone on to another upload is not cut off for the one it wrote before")
+    func formerWriter() async throws {
+        let receiver = try start()
+        let other = try start()
+        let first = try await open(receiver)
+        let second = try await open(receiver)
+        /// A block as it goes over the wire.
+        func request(_ form: Form) throws -> [UInt8] {
+            let fields = [
+                ("sequenceNo", "\(form.sequence)"), ("blockSize", "1000"), ("totFileSize", "2500"), ("token", ""),
+                ("upToken", form.upload ?? ""), ("crc", crc(form.block)),
+            ]
+            let whole = MultipartForm(
+                fields: fields.map { (name: $0.0, value: $0.1) }, fileField: "block", fileName: "x", boundary: "B")
+            let body = whole.head + form.block + whole.tail
+            let head =
+                "POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: \(whole.contentType)\r\n"
+                + "Content-Length: \(body.count)\r\n\r\n"
+            return Array(head.utf8) + body
+        }
+        func connect(_ receiver: Receiver) throws -> RawConnection {
+            try RawConnection(port: #require(UInt16(receiver.address.description.split(separator: ":").last ?? "")))
+        }
+        let writer = try connect(receiver)
+        writer.send(try request(block(1, first)))
+        #expect(writer.receive().hasPrefix("HTTP/1.1 200"))
+        // Another process holds the first upload now, and our connection is in the middle of the second.
+        let holder = try connect(other)
+        holder.send(Array(try request(block(2, first)).dropLast(500)))
+        let going = try request(block(1, second))
+        writer.send(Array(going.dropLast(500)))
+        try await Task.sleep(for: .milliseconds(500))
+        #expect(try await post(block(2, first), to: receiver).status == 503)
+        writer.send(Array(going.suffix(500)))
+        #expect(writer.receive().hasPrefix("HTTP/1.1 200"))
+    }
+
     @Test("unfinished uploads hold no file open while nobody sends")
     func descriptorsAtRest() async throws {
         let receiver = try start()
