@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -213,6 +214,13 @@ static void *start_thread(void *argument) {
     free(argument);
     start.run(start.context);
     return NULL;
+}
+
+void linux_allow_open_files(uint64_t count) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return;
+    limit.rlim_cur = limit.rlim_max < count ? limit.rlim_max : count;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int linux_start_thread(void (*run)(void *), void *context) {

@@ -12,7 +12,7 @@ package final class FollowingDigest: Sendable {
         var failure: (any Error)?
     }
 
-    private let file: SharedDescriptor
+    private let opening: @Sendable () throws -> SharedDescriptor
     private let queue = DispatchQueue(label: "digest", qos: .utility)
     private let target = Atomic<Int64>(0)
     private let stop = StopFlag()
@@ -21,7 +21,12 @@ package final class FollowingDigest: Sendable {
     private static let pieceLength = 1 << 20
 
     package init(of file: SharedDescriptor) {
-        self.file = file
+        opening = { file }
+    }
+
+    /// Opens the file anew whenever there is something to read, and keeps no descriptor in between.
+    package init(opening: @escaping @Sendable () throws -> SharedDescriptor) {
+        self.opening = opening
     }
 
     /// The bytes before `offset` are there and will not change: they may be read. Returns at once.
@@ -58,6 +63,8 @@ package final class FollowingDigest: Sendable {
     }
 
     private func catchUp(_ state: inout State) throws {
+        if state.position >= target.load(ordering: .relaxed) { return }
+        let file = try opening()
         while true {
             let end = target.load(ordering: .relaxed)
             if state.position >= end { return }

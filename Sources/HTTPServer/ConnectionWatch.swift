@@ -9,25 +9,82 @@ package struct Patience: Sendable {
     package var firstHead: Double = 20
     /// Seconds for a further head, from the end of the request before it.
     package var nextHead: Double = 90
-    /// Seconds that a body may take whatever its rate.
+    /// Seconds that a body, or the taking of an answer, may last whatever its rate.
     package var bodyGrace: Double = 30
-    /// Bytes a second that a body must keep up on average, after the grace.
+    /// Bytes a second that it must keep up on average, after the grace.
     package var bodyRate: Double = 1024
+    /// Seconds that a client may go on sending when it has been refused.
+    package var lingering: Double = 30
 
     package init() {}
 }
 
-/// The open connections, what each is waiting for, and a thread that closes those that are too slow.
+/// The open connections, what each is waiting for, and a thread that closes those that are too slow. Where there are too
+/// many, a new one takes the place of the one on which nothing has moved for longest, so that clients who only hold
+/// connections keep nobody out.
 final class ConnectionWatch: Sendable {
     private enum Phase {
-        case awaitingHead(since: Double, allowed: Double)
-        case receivingBody(since: Double, bytes: Int64)
+        case awaitingHead(allowed: Double)
+        case receivingBody(bytes: Int64)
+        /// What to answer is being found out.
         case answering
+        case sending(first: Int64, acknowledged: Int64)
+        /// It has its answer; what it still sends is thrown away.
+        case lingering
+        /// Shut down; its thread has yet to notice.
+        case cut
     }
 
     private struct Connection {
         let socket: CInt
-        var phase: Phase
+        private(set) var phase: Phase
+        private(set) var since: Double
+        /// When the client last did what it is waited for.
+        private(set) var moved: Double
+
+        init(socket: CInt, phase: Phase, now: Double) {
+            self.socket = socket
+            self.phase = phase
+            since = now
+            moved = now
+        }
+
+        mutating func enter(_ next: Phase, now: Double) {
+            if case .cut = phase { return }
+            phase = next
+            since = now
+            moved = now
+        }
+
+        mutating func received(_ count: Int, now: Double) {
+            guard case .receivingBody(let bytes) = phase else { return }
+            phase = .receivingBody(bytes: bytes + Int64(count))
+            moved = now
+        }
+
+        /// Looks whether the client has taken more of its answer.
+        mutating func look(now: Double) {
+            guard case .sending(let first, let known) = phase else { return }
+            let acknowledged = Sockets.acknowledgedBytes(socket)
+            guard acknowledged > known else { return }
+            phase = .sending(first: first, acknowledged: acknowledged)
+            moved = now
+        }
+
+        /// From when on it counts as idle. Who moves something may pause for two seconds; `nil` for who is not to be cut.
+        func idleSince(now: Double) -> Double? {
+            switch phase {
+            case .awaitingHead, .lingering: moved
+            case .receivingBody: moved + 2
+            case .sending: now - moved > 2 ? moved + 2 : nil
+            case .answering, .cut: nil
+            }
+        }
+
+        mutating func cut() {
+            shutdown(socket, CInt(SHUT_RDWR))
+            phase = .cut
+        }
     }
 
     private struct State {
@@ -38,9 +95,12 @@ final class ConnectionWatch: Sendable {
 
     private let state = Mutex(State())
     private let patience: Patience
+    private let most: Int
 
-    init(patience: Patience) {
+    /// Keeps no more than `most` connections beside each other.
+    init(patience: Patience, most: Int) {
         self.patience = patience
+        self.most = most
     }
 
     func start() {
@@ -56,14 +116,38 @@ final class ConnectionWatch: Sendable {
         state.withLock { $0.isStopped = true }
     }
 
+    /// To be called on the thread that takes connections.
     func opened(socket: CInt) -> Int {
         let now = steadyNow()
-        return state.withLock { state in
+        let (id, ending) = state.withLock { state in
+            let ending = makeRoom(&state, now: now)
             state.lastID += 1
             state.connections[state.lastID] = Connection(
-                socket: socket, phase: .awaitingHead(since: now, allowed: patience.firstHead))
-            return state.lastID
+                socket: socket, phase: .awaitingHead(allowed: patience.firstHead), now: now)
+            return (state.lastID, ending)
         }
+        // Whoever is cut off counts until its thread has ended: no more may come than go.
+        if ending > most / 2 { usleep(5000) }
+        return id
+    }
+
+    /// Cuts the connection that has been idle for longest, if there are too many. Never one that waits for its answer.
+    ///
+    /// - Returns: how many have been cut and are still there.
+    private func makeRoom(_ state: inout State, now: Double) -> Int {
+        var open = 0
+        var ending = 0
+        var idlest: (id: Int, since: Double)?
+        for (id, connection) in state.connections {
+            if case .cut = connection.phase {
+                ending += 1
+                continue
+            }
+            open += 1
+            if let since = connection.idleSince(now: now), since < idlest?.since ?? .infinity { idlest = (id, since) }
+        }
+        if open >= most, let idlest { state.connections[idlest.id]?.cut() }
+        return ending
     }
 
     /// To be called before the socket is closed: its number may then belong to another connection.
@@ -73,49 +157,65 @@ final class ConnectionWatch: Sendable {
 
     func headCame(_ id: Int) {
         let now = steadyNow()
-        state.withLock { $0.connections[id]?.phase = .receivingBody(since: now, bytes: 0) }
+        state.withLock { $0.connections[id]?.enter(.receivingBody(bytes: 0), now: now) }
     }
 
     func received(_ count: Int, on id: Int) {
-        state.withLock { state in
-            if case .receivingBody(let since, let bytes) = state.connections[id]?.phase {
-                state.connections[id]?.phase = .receivingBody(since: since, bytes: bytes + Int64(count))
-            }
-        }
+        let now = steadyNow()
+        state.withLock { $0.connections[id]?.received(count, now: now) }
     }
 
     func answering(_ id: Int) {
-        state.withLock { $0.connections[id]?.phase = .answering }
+        let now = steadyNow()
+        state.withLock { $0.connections[id]?.enter(.answering, now: now) }
+    }
+
+    /// The answer is on its way.
+    func sending(_ id: Int) {
+        let now = steadyNow()
+        state.withLock { state in
+            guard let socket = state.connections[id]?.socket else { return }
+            let acknowledged = Sockets.acknowledgedBytes(socket)
+            state.connections[id]?.enter(.sending(first: acknowledged, acknowledged: acknowledged), now: now)
+        }
+    }
+
+    func lingering(_ id: Int) {
+        let now = steadyNow()
+        state.withLock { $0.connections[id]?.enter(.lingering, now: now) }
     }
 
     func requestEnded(_ id: Int) {
         let now = steadyNow()
-        state.withLock {
-            $0.connections[id]?.phase = .awaitingHead(since: now, allowed: patience.nextHead)
-        }
+        state.withLock { $0.connections[id]?.enter(.awaitingHead(allowed: patience.nextHead), now: now) }
     }
 
     /// Cuts the connection; its thread then sees the end.
     func drop(_ id: Int) {
-        state.withLock { state in
-            if let connection = state.connections[id] { shutdown(connection.socket, CInt(SHUT_RDWR)) }
-        }
+        state.withLock { $0.connections[id]?.cut() }
     }
 
     private func closeSlow(now: Double) {
         state.withLock { state in
-            for connection in state.connections.values where isTooSlow(connection.phase, now: now) {
-                shutdown(connection.socket, CInt(SHUT_RDWR))
+            for id in Array(state.connections.keys) {
+                state.connections[id]?.look(now: now)
+                if let connection = state.connections[id], isTooSlow(connection, now: now) {
+                    state.connections[id]?.cut()
+                }
             }
         }
     }
 
-    private func isTooSlow(_ phase: Phase, now: Double) -> Bool {
-        switch phase {
-        case .awaitingHead(let since, let allowed): now - since > allowed
-        case .receivingBody(let since, let bytes):
-            now - since > patience.bodyGrace && Double(bytes) < (now - since) * patience.bodyRate
-        case .answering: false
+    private func isTooSlow(_ connection: Connection, now: Double) -> Bool {
+        let passed = now - connection.since
+        return switch connection.phase {
+        case .awaitingHead(let allowed): passed > allowed
+        case .receivingBody(let bytes):
+            passed > patience.bodyGrace && Double(bytes) < passed * patience.bodyRate
+        case .sending(let first, let acknowledged):
+            passed > patience.bodyGrace && Double(acknowledged - first) < passed * patience.bodyRate
+        case .lingering: passed > patience.lingering
+        case .answering, .cut: false
         }
     }
 }

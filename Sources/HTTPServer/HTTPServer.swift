@@ -8,6 +8,7 @@ import SystemIO
 /// Listens from `init` on; stops when `stop` is called or the last reference goes.
 package final class HTTPServer: Sendable {
     package struct Limits: Sendable {
+        /// At once; a further one takes the place of the one that has been idle for longest.
         package var connections: UInt32 = 512
         /// Seconds without a byte after which a connection is closed.
         package var idleSeconds: UInt32 = 60
@@ -29,10 +30,12 @@ package final class HTTPServer: Sendable {
     ) throws(ListenError) {
         var storage = try Self.socketAddress(of: address)
         context = ServerContext(
-            handler: handler, watch: ConnectionWatch(patience: limits.patience), longestBody: limits.longestBody)
+            handler: handler, watch: ConnectionWatch(patience: limits.patience, most: Int(limits.connections)),
+            longestBody: limits.longestBody)
         let settings = ingest_mhd_settings(
-            idle_seconds: limits.idleSeconds, most_connections: limits.connections, connection_memory: 128 << 10,
-            thread_stack: 1 << 20)
+            idle_seconds: limits.idleSeconds,
+            // Beyond its limit libmicrohttpd closes whoever comes: it must leave time for those to end that are cut off.
+            most_connections: limits.connections * 2, connection_memory: 128 << 10, thread_stack: 1 << 20)
         errno = 0
         guard
             let daemon = ingest_mhd_start(
@@ -163,10 +166,13 @@ private func handleRequest(
         return .YES
     }
     server.watch.answering(request.connection)
-    switch request.action {
-    case .receive(let sink): return queue(sink.finish(), on: connection)
-    case .respond(let response): return queue(response, on: connection)
-    }
+    let response =
+        switch request.action {
+        case .receive(let sink): sink.finish()
+        case .respond(let response): response
+        }
+    server.watch.sending(request.connection)
+    return queue(response, on: connection)
 }
 
 private func begin(
@@ -183,35 +189,38 @@ private func begin(
     let length = headers["content-length"].flatMap { Int64($0) }
     let head = RequestHead(
         method: method, path: url, query: query, headers: headers, contentLength: length, connection: id)
+    let badFraming = statusOfFraming(lines.map { ($0.name.lowercased(), $0.value) })
     let action =
-        isAmbiguous(lines.map { $0.name.lowercased() })
-        ? RequestAction.respond(ServerResponse(status: 400, headers: [("Connection", "close")]))
-        : server.handler.begin(head)
+        badFraming.map { .respond(ServerResponse(status: $0, headers: [("Connection", "close")])) }
+        ?? server.handler.begin(head)
     let request = ActiveRequest(action: action, connection: id)
     state.pointee = Unmanaged.passRetained(request).toOpaque()
-    // A body that is too long to be thrown away: answer at once, libmicrohttpd then closes the connection.
-    if case .respond(let response) = action, let length, length > ActiveRequest.mostDiscarded {
-        server.watch.answering(id)
+    // A body without a sound end, or too long to be thrown away: answer at once and close the connection.
+    if case .respond(let response) = action, badFraming != nil || length ?? 0 > ActiveRequest.mostDiscarded {
+        server.watch.sending(id)
         request.isAnsweredEarly = true
         return queue(response, on: connection)
     }
     return .YES
 }
 
-/// Whether it could be read in two ways where a body ends (RFC 9112, section 6.3): a proxy in front may have taken the
-/// other.
-private func isAmbiguous(_ names: [String]) -> Bool {
-    let lengths = names.count { $0 == "content-length" }
-    return lengths > 1 || lengths == 1 && names.contains("transfer-encoding")
+/// The status of a refusal where it is not certain where the body ends (RFC 9112, section 6.3), else `nil`. A proxy in front
+/// may have taken another end; libmicrohttpd takes the end of the connection, and would wait for it.
+private func statusOfFraming(_ lines: [(name: String, value: String)]) -> Int? {
+    let lengths = lines.filter { $0.name == "content-length" }
+    let codings = lines.filter { $0.name == "transfer-encoding" }
+    if lengths.count + codings.count > 1 { return 400 }
+    if let coding = codings.first, coding.value.lowercased() != "chunked" { return 501 }
+    if let length = lengths.first, Int64(length.value) == nil { return 413 }
+    return nil
 }
 
 /// Closing a socket with unread bytes resets the connection, which may overtake the answer that has just been sent. So
-/// what comes is thrown away until the client has read the answer and closes; not for ever.
+/// what comes is thrown away until the client has read the answer and closes, or the watch cuts it off.
 private func linger(_ socket: CInt) {
     shutdown(socket, CInt(SHUT_WR))
     var room = [UInt8](repeating: 0, count: 16384)
-    let end = steadyNow() + 30
-    while steadyNow() < end {
+    while true {
         var ready = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         guard poll(&ready, 1, 5000) > 0 else { return }
         let count = room.withUnsafeMutableBytes { recv(socket, $0.baseAddress, $0.count, CInt(MSG_DONTWAIT)) }
@@ -226,10 +235,12 @@ private func requestCompleted(
     guard let pointer = state?.pointee else { return }
     let request = Unmanaged<ActiveRequest>.fromOpaque(pointer).takeRetainedValue()
     state?.pointee = nil
+    let watch = ServerContext.of(context).watch
     if request.isAnsweredEarly, code == .REQUEST_TERMINATED_COMPLETED_OK, let connection {
+        watch.lingering(request.connection)
         linger(ingest_mhd_socket(connection))
     }
-    ServerContext.of(context).watch.requestEnded(request.connection)
+    watch.requestEnded(request.connection)
 }
 
 private func connectionChanged(

@@ -16,6 +16,8 @@ enum ReceiveCommand {
             throw CommandFailure(.failed, "there is no home directory; name a directory with --store")
         }
         let settings = try settings(options, context)
+        // Each of the server's connections may write a file and hold a lock.
+        ThisProcess.allowOpenFiles(4096)
         let log = LogSink.log(context, options, lowest: .info)
         let receiver: Receiver
         do {

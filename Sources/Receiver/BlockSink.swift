@@ -260,24 +260,15 @@ final class BlockWriter {
     private let number: Int64
     private let range: Range<Int64>
     private let file: SharedDescriptor?
-    private let lock: HeldLock
+    private let lock: UploadLock
     private var crc = CRC32()
     private var count: Int64 = 0
-
-    /// A lock that ends with its owner.
-    private final class HeldLock {
-        let lock: ByteLock
-
-        init(_ lock: consuming ByteLock) {
-            self.lock = lock
-        }
-    }
 
     init(
         receiver: ReceiverCore, token: String, number: Int64, plan: BlockPlan, connection: Int
     ) throws {
         guard let found = try receiver.store.find(token: token) else { throw Refusal.unknown }
-        lock = HeldLock(try receiver.lock(found, for: connection))
+        lock = try receiver.lock(found, for: connection)
         // What it was before the lock was ours may have changed.
         guard let record = try receiver.store.find(token: token) else { throw Refusal.unknown }
         guard record.plan == plan else {

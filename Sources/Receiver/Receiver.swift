@@ -65,6 +65,24 @@ private final class WeakServer: Sendable {
     }
 }
 
+/// The lock on an upload; ends with its owner.
+final class UploadLock {
+    private let lock: ByteLock
+    private let ending: () -> Void
+
+    /// - Parameters:
+    ///   - lock: the lock itself.
+    ///   - ending: called before it is let go.
+    init(_ lock: consuming ByteLock, ending: @escaping () -> Void) {
+        self.lock = lock
+        self.ending = ending
+    }
+
+    deinit {
+        ending()
+    }
+}
+
 /// What requests work with.
 final class ReceiverCore: RequestHandler {
     let store: ReceiverStore
@@ -117,9 +135,12 @@ final class ReceiverCore: RequestHandler {
     private func drop(_ head: RequestHead) -> ServerResponse {
         do {
             guard let token = head.headers[BlockWire.Header.uploadToken.lowercased()],
-                let record = try store.find(token: token), record.finishedName == nil
+                let found = try store.find(token: token), found.finishedName == nil
             else { return .refusal(.unknown) }
-            let lock = try lock(record, for: head.connection)
+            let lock = try lock(found, for: head.connection)
+            // It may have been completed before the lock was ours.
+            guard let record = try store.find(token: token), record.finishedName == nil
+            else { return .refusal(.unknown) }
             try store.drop(record)
             _ = consume lock
             log.info("dropped an upload", ["name": record.fileName])
@@ -166,11 +187,16 @@ final class ReceiverCore: RequestHandler {
     var largestSpool: Int64 { settings.token == nil ? settings.largestBlock.value : 2 << 20 }
 
     /// The lock on an upload for this connection; cuts off an older connection of this process that holds it.
-    func lock(_ record: UploadRecord, for connection: Int) throws -> ByteLock {
+    func lock(_ record: UploadRecord, for connection: Int) throws -> UploadLock {
         for attempt in 0..<500 {
             if let lock = try store.lock(record) {
                 writers.withLock { $0[record.id] = connection }
-                return lock
+                let id = record.id
+                return UploadLock(lock) { [self] in
+                    writers.withLock { writers in
+                        if writers[id] == connection { writers[id] = nil }
+                    }
+                }
             }
             if attempt == 0, let older = writers.withLock({ $0[record.id] }), older != connection {
                 dropConnection.withLock { $0 }(older)
@@ -182,7 +208,7 @@ final class ReceiverCore: RequestHandler {
 
     func answer(toOpening record: UploadRecord, head: RequestHead) throws -> BlockAnswer {
         var record = record
-        if record.plan.totalCount == 0 || record.isComplete, record.finishedName == nil {
+        if record.isComplete, record.finishedName == nil {
             let lock = try lock(record, for: head.connection)
             // Somebody else may have opened it under the same key, and finished it meanwhile.
             guard let current = try store.find(token: record.token) else { throw Refusal.unknown }

@@ -61,9 +61,10 @@ final class ReceiverStore: Sendable {
 
     /// Opens an upload, or finds the one that was opened under the same key.
     func open(_ opening: Opening, now: Date) throws -> UploadRecord {
-        if let known = try find(key: opening.key, plan: opening.plan), try isIntact(known) {
-            try touch(known, now: now)
-            return try trustworthy(known)
+        let known = try find(key: opening.key, plan: opening.plan)
+        if let known, let whole = try whole(known) {
+            try touch(whole, now: now)
+            return whole
         }
         if opening.plan.fileSize > settings.largestFile {
             throw Refusal(413, .other, "files of this size are not taken")
@@ -83,10 +84,13 @@ final class ReceiverStore: Sendable {
                     throw Refusal(503, .other, "too many uploads are open", retryAfter: 60)
                 }
                 // Takes the place of one whose file is gone.
-                if let key = opening.key {
-                    try connection.run(
-                        "DELETE FROM uploads WHERE idempotency_key = ? AND size = ? AND block_size = ?",
-                        [.text(key), .integer(opening.plan.fileSize.value), .integer(opening.plan.blockSize.value)])
+                if let known {
+                    try connection.run("DELETE FROM uploads WHERE id = ?", [.integer(known.id)])
+                }
+                // Another request may have opened it since we looked.
+                if let other = try Self.find(key: opening.key, plan: opening.plan, in: connection) {
+                    try FileSystem.removeIfExists(partPath(of: token))
+                    return other
                 }
                 try connection.run(
                     """
@@ -109,24 +113,41 @@ final class ReceiverStore: Sendable {
     }
 
     private func find(key: String?, plan: BlockPlan) throws -> UploadRecord? {
+        try connection.withLock { try Self.find(key: key, plan: plan, in: $0) }
+    }
+
+    private static func find(
+        key: String?, plan: BlockPlan, in connection: borrowing Connection
+    ) throws -> UploadRecord? {
         guard let key else { return nil }
-        return try connection.withLock { connection in
-            try connection.row(
-                """
-                SELECT \(UploadRecord.columns) FROM uploads
-                WHERE idempotency_key = ? AND size = ? AND block_size = ?
-                """,
-                [.text(key), .integer(plan.fileSize.value), .integer(plan.blockSize.value)], UploadRecord.read)
-        }
+        return try connection.row(
+            """
+            SELECT \(UploadRecord.columns) FROM uploads
+            WHERE idempotency_key = ? AND size = ? AND block_size = ?
+            """,
+            [.text(key), .integer(plan.fileSize.value), .integer(plan.blockSize.value)], UploadRecord.read)
     }
 
     func find(token: String) throws -> UploadRecord? {
-        let record = try connection.withLock { connection in
+        try read(token: token).flatMap { try whole($0) }
+    }
+
+    private func read(token: String) throws -> UploadRecord? {
+        try connection.withLock { connection in
             try connection.row(
                 "SELECT \(UploadRecord.columns) FROM uploads WHERE token = ?", [.text(token)], UploadRecord.read)
         }
-        guard let record, try isIntact(record) else { return nil }
-        return try trustworthy(record)
+    }
+
+    /// The record as its file proves it; `nil` where the file is gone.
+    private func whole(_ record: UploadRecord) throws -> UploadRecord? {
+        do {
+            if try isIntact(record) { return try trustworthy(record) }
+        } catch let error as SystemError where error.isNotFound {
+        }
+        // Another request may have finished it since it was read: the name is stored before the file gets it.
+        guard let current = try read(token: record.token), current.finishedName != nil else { return nil }
+        return current
     }
 
     /// Whether the file of an unfinished upload is still there.
@@ -192,10 +213,10 @@ final class ReceiverStore: Sendable {
         try ByteLock.take(record.id, in: lockPath)
     }
 
-    /// Does the work under the upload's lock, unless somebody holds it.
+    /// Does the work under the upload's lock, unless somebody holds it, or has changed the upload meanwhile.
     private func ifUnlocked(_ record: UploadRecord, _ work: (UploadRecord) throws -> Void) throws {
         guard let lock = try lock(record) else { return }
-        try work(record)
+        if let current = try read(token: record.token), current == record { try work(record) }
         _ = consume lock
     }
 
@@ -225,14 +246,16 @@ final class ReceiverStore: Sendable {
                     ])
             }
         }
-        digest(of: counted, in: file).advance(to: counted.plan.bytes(inFirst: number).value)
+        digest(of: counted).advance(to: counted.plan.bytes(inFirst: number).value)
         return counted
     }
 
-    private func digest(of record: UploadRecord, in file: SharedDescriptor) -> FollowingDigest {
+    /// Holds no descriptor while nobody sends: there may be as many unfinished uploads as descriptors.
+    private func digest(of record: UploadRecord) -> FollowingDigest {
         digests.withLock { digests in
             if let known = digests[record.id] { return known }
-            let fresh = FollowingDigest(of: file)
+            let path = partPath(of: record.token)
+            let fresh = FollowingDigest { SharedDescriptor(try FileSystem.open(path, .reading)) }
             digests[record.id] = fresh
             return fresh
         }
@@ -244,9 +267,12 @@ final class ReceiverStore: Sendable {
     func finish(_ record: UploadRecord, in file: SharedDescriptor) throws -> UploadRecord {
         var record = record
         try file.descriptor.synchroniseData()
-        let digest = digest(of: record, in: file)
+        let digest = digest(of: record)
         let id = record.id
-        defer { _ = digests.withLock { $0.removeValue(forKey: id) } }
+        defer {
+            _ = digests.withLock { $0.removeValue(forKey: id) }
+            _ = trusted.withLock { $0.remove(id) }
+        }
         record.sha256 = try digest.finish(at: record.plan.fileSize)
         // The name is written down before the file gets it: whoever comes after a crash finds both.
         try name(&record)
@@ -266,6 +292,15 @@ final class ReceiverStore: Sendable {
         guard let name = record.finishedName else { return }
         let part = partPath(of: record.token)
         guard try FileSystem.statusIfExists(of: part) != nil else { return }
+        do {
+            try rename(part, to: name)
+        } catch {
+            // Unless another request was quicker.
+            if try !error.isNotFound || FileSystem.statusIfExists(of: part) != nil { throw error }
+        }
+    }
+
+    private func rename(_ part: FilePath, to name: FileName) throws(SystemError) {
         let file = try FileSystem.open(part, .readingAndWriting)
         try FileSystem.publish(file, from: part, to: directory.appending(name))
     }
@@ -315,6 +350,7 @@ final class ReceiverStore: Sendable {
     /// Drops an unfinished upload. The caller holds its lock.
     func drop(_ record: UploadRecord) throws {
         digests.withLock { $0.removeValue(forKey: record.id) }?.cancel()
+        _ = trusted.withLock { $0.remove(record.id) }
         try connection.withLock { connection in
             try connection.transaction(.synced) {
                 try connection.run("DELETE FROM uploads WHERE id = ?", [.integer(record.id)])

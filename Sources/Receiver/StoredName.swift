@@ -28,7 +28,8 @@ package enum StoredName {
         let extensionText = text(ending)
         if !extensionText.isEmpty, extensionText.utf8.count <= 16 { tail += "." + extensionText }
         // Scalar by scalar: one character may be longer than a name can be.
-        while text(stem).utf8.count + tail.utf8.count > longest { stem.removeLast() }
+        var length = text(stem).utf8.count + tail.utf8.count
+        while length > longest { length -= UTF8.width(stem.removeLast()) }
         guard let name = FileName(text(stem) + tail) else { preconditionFailure("a cleaned name is a file name") }
         return name
     }

@@ -2,7 +2,7 @@ import IngestModel
 import SQLite
 
 /// One upload as the receiver's database knows it.
-struct UploadRecord {
+struct UploadRecord: Equatable {
     let id: Int64
     let token: String
     let plan: BlockPlan

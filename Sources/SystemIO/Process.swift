@@ -16,6 +16,11 @@ package enum ThisProcess {
         _ = linux_set_idle_io_priority()
     }
 
+    /// Raises how many files and connections may be open, as far as the system lets it.
+    package static func allowOpenFiles(_ count: Int) {
+        linux_allow_open_files(UInt64(count))
+    }
+
     /// Ends at once, without unwinding anything; what must outlast it is on the disk already.
     package static func exitNow(_ status: CInt) -> Never {
         _exit(status)

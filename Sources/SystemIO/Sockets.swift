@@ -9,4 +9,9 @@ package enum Sockets {
     ) -> Bool {
         linux_set_tcp_timeouts(socket, userTimeoutMilliseconds, keepAliveSeconds) == 0
     }
+
+    /// How many bytes the peer has acknowledged since the connection began; 0 where the kernel does not say.
+    package static func acknowledgedBytes(_ socket: CInt) -> Int64 {
+        max(0, linux_acknowledged_bytes(socket))
+    }
 }

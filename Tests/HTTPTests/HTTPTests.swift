@@ -36,6 +36,7 @@ private struct Echo: RequestHandler {
         case "/redirect": return .respond(ServerResponse(status: 308, headers: [("Location", "/elsewhere")]))
         case "/refuse": return .respond(ServerResponse(status: 413))
         case "/long": return .respond(ServerResponse(status: 200, body: .bytes([UInt8](repeating: 1, count: 100_000))))
+        case "/huge": return .respond(ServerResponse(status: 200, body: .bytes([UInt8](repeating: 1, count: 16 << 20))))
         default: return .receive(Sink(head))
         }
     }
@@ -229,6 +230,67 @@ struct HTTPTests {
         }
         #expect(isCut)
         #expect(ContinuousClock.now - start > .milliseconds(900))
+    }
+
+    @Test(
+        "who only holds connections keeps nobody out",
+        arguments: [
+            "", "POST /echo HTTP/1.1\r\nHost: x\r\n", "POST /echo HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n",
+            "POST /refuse HTTP/1.1\r\nContent-Length: 1000000000\r\n\r\n", "POST /echo HTTP/1.1\r\n\r\n",
+        ])
+    func crowd(beginning: String) async throws {
+        var limits = HTTPServer.Limits()
+        limits.connections = 64
+        let server = try HTTPServer(listen: ListenAddress(host: "127.0.0.1", port: 0), limits: limits, handler: handler)
+        let working = try RawConnection(port: server.address.port)
+        working.send("POST /working HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+        while !handler.seen.heads.withLock({ $0.contains { $0.path == "/working" } }) { usleep(1000) }
+        var crowd: [RawConnection] = []
+        for round in 1...10 {
+            for _ in 1...20 {
+                let held = try RawConnection(port: server.address.port)
+                held.send(beginning)
+                crowd.append(held)
+            }
+            working.send("X")
+            let newcomer = HTTPClient(proxies: .none)
+            let response = try await newcomer.send(
+                HTTPRequest(.post, "http://\(server.address)/echo", body: HTTPBody([.bytes([1])])))
+            #expect(response.status == 200, "round \(round)")
+        }
+        #expect(working.receive().hasPrefix("HTTP/1.1 200"), "whoever goes on is not the one to be cut off")
+    }
+
+    @Test("who does not take the answer makes room for others")
+    func unreadAnswers() async throws {
+        var limits = HTTPServer.Limits()
+        limits.connections = 4
+        let server = try HTTPServer(listen: ListenAddress(host: "127.0.0.1", port: 0), limits: limits, handler: handler)
+        let late = try (1...4).map { _ in try RawConnection(port: server.address.port) }
+        for connection in late { connection.send("GET /huge HTTP/1.1\r\nHost: x\r\n\r\n") }
+        try await Task.sleep(for: .seconds(4))
+        for _ in 1...8 {
+            let newcomer = HTTPClient(proxies: .none)
+            let response = try await newcomer.send(
+                HTTPRequest(.post, "http://\(server.address)/echo", body: HTTPBody([.bytes([1])])))
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test(
+        "a body whose end cannot be known is refused at once",
+        arguments: [
+            ("Transfer-Encoding: gzip", 501), ("Transfer-Encoding: gzip, chunked", 501),
+            ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", 400),
+            ("Content-Length: 3\r\nTransfer-Encoding: chunked", 400), ("Content-Length: 3\r\nContent-Length: 3", 400),
+            ("Content-Length: 9223372036854775808", 413), ("Content-Length: 18446744073709551615", 413),
+        ])
+    func unknownEnd(lines: String, status: Int) throws {
+        let raw = try RawConnection(port: server.address.port)
+        raw.send("POST /echo HTTP/1.1\r\nHost: x\r\n\(lines)\r\n\r\n")
+        let answer = raw.receive()
+        #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
+        #expect(answer.contains("Connection: close"))
     }
 
     @Test("a refusal reaches a client whose body is still coming")

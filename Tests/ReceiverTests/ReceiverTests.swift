@@ -1,6 +1,6 @@
 import Checksums
 import Diagnostics
-import FoundationEssentials
+import Foundation
 import HTTPClient
 import HTTPServer
 import IngestModel
@@ -549,6 +549,130 @@ struct ReceiverTests {
             for try await url in group { if let url { urls.insert(url) } }
             #expect(urls.count == 8)
         }
+    }
+
+    @Test("several openings under one key at the same time are one upload")
+    func sameOpening() async throws {
+        let receiver = try start()
+        for round in 1...10 {
+            let tokens = try await withThrowingTaskGroup(of: String?.self) { group in
+                for _ in 1...6 {
+                    group.addTask {
+                        try await post(Form(sequence: 0, size: 2500, key: "key \(round)"), to: receiver).answer?
+                            .uploadToken
+                    }
+                }
+                return try await group.reduce(into: Set<String?>()) { $0.insert($1) }
+            }
+            #expect(tokens.count == 1 && !tokens.contains(nil))
+        }
+        #expect(try directory.files(below: "store/.ingest/parts").count == 10)
+    }
+
+    @Test("an upload that is being finished is neither lost nor opened anew for whoever asks for it meanwhile")
+    func askedForWhileFinished() async throws {
+        let receiver = try start()
+        for round in 1...20 {
+            let key = "key \(round)"
+            let upload = try await open(receiver, size: 500, key: key)
+            let bytes = Array(Self.data.prefix(500))
+            let opening = Form(sequence: 0, size: 500, key: key)
+            try await withThrowingTaskGroup(of: Reply?.self) { group in
+                // Whoever comes last cuts off the one before.
+                for _ in 1...2 { group.addTask { try? await post(block(1, of: bytes, upload), to: receiver) } }
+                for _ in 1...6 {
+                    group.addTask {
+                        var last: Reply?
+                        for _ in 1...4 { last = (try? await post(opening, to: receiver)) ?? last }
+                        return last
+                    }
+                }
+                for try await reply in group {
+                    guard let reply else { continue }
+                    #expect(reply.status == 200, "\(String(describing: reply.refusal))")
+                    #expect(reply.answer?.uploadToken ?? upload == upload)
+                }
+            }
+            #expect(try await post(block(1, of: bytes, upload), to: receiver).answer?.fileURL != nil)
+        }
+        #expect(try stored().count == 20)
+    }
+
+    @Test("what is named but has not got its name yet is published once, whoever asks for it")
+    func publishedByMany() async throws {
+        let receiver = try start()
+        let bytes = Array(Self.data.prefix(500))
+        for round in 1...20 {
+            let key = "key \(round)"
+            let upload = try await open(receiver, size: 500, key: key)
+            let url = try #require(try await post(block(1, of: bytes, upload), to: receiver).answer?.fileURL)
+            let stored = try directory.file("store/" + (url.split(separator: "/").last ?? "")).text
+            try FileManager.default.moveItem(
+                atPath: stored, toPath: directory.file("store/.ingest/parts/" + upload).text)
+            try await withThrowingTaskGroup(of: Reply.self) { group in
+                for _ in 1...8 {
+                    group.addTask { try await post(Form(sequence: 0, size: 500, key: key), to: receiver) }
+                }
+                for try await reply in group { #expect(reply.status == 200 && reply.answer?.fileURL == url) }
+            }
+            #expect(FileManager.default.fileExists(atPath: stored))
+        }
+    }
+
+    @Test("a connection that has gone on to another upload is not cut off for the one it wrote before")
+    func formerWriter() async throws {
+        let receiver = try start()
+        let other = try start()
+        let first = try await open(receiver)
+        let second = try await open(receiver)
+        /// A block as it goes over the wire.
+        func request(_ form: Form) throws -> [UInt8] {
+            let fields = [
+                ("sequenceNo", "\(form.sequence)"), ("blockSize", "1000"), ("totFileSize", "2500"), ("token", ""),
+                ("upToken", form.upload ?? ""), ("crc", crc(form.block)),
+            ]
+            let whole = MultipartForm(
+                fields: fields.map { (name: $0.0, value: $0.1) }, fileField: "block", fileName: "x", boundary: "B")
+            let body = whole.head + form.block + whole.tail
+            let head =
+                "POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: \(whole.contentType)\r\n"
+                + "Content-Length: \(body.count)\r\n\r\n"
+            return Array(head.utf8) + body
+        }
+        func connect(_ receiver: Receiver) throws -> RawConnection {
+            try RawConnection(port: #require(UInt16(receiver.address.description.split(separator: ":").last ?? "")))
+        }
+        let writer = try connect(receiver)
+        writer.send(try request(block(1, first)))
+        #expect(writer.receive().hasPrefix("HTTP/1.1 200"))
+        // Another process holds the first upload now, and our connection is in the middle of the second.
+        let holder = try connect(other)
+        holder.send(Array(try request(block(2, first)).dropLast(500)))
+        let going = try request(block(1, second))
+        writer.send(Array(going.dropLast(500)))
+        try await Task.sleep(for: .milliseconds(500))
+        #expect(try await post(block(2, first), to: receiver).status == 503)
+        writer.send(Array(going.suffix(500)))
+        #expect(writer.receive().hasPrefix("HTTP/1.1 200"))
+    }
+
+    @Test("unfinished uploads hold no file open while nobody sends")
+    func descriptorsAtRest() async throws {
+        let receiver = try start()
+        for _ in 1...20 {
+            let upload = try await open(receiver)
+            #expect(try await post(block(1, upload), to: receiver).status == 200)
+        }
+        let parts = try directory.file("store/.ingest/parts").text
+        func held() throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { number in
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + number)
+                return target?.hasPrefix(parts) == true
+            }
+        }
+        // The digests have yet to follow the last blocks.
+        for _ in 0..<100 where try held() > 0 { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(try held() == 0)
     }
 
     @Test("two requests for the same block at the same time do no harm")

@@ -63,6 +63,9 @@ int linux_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 /// TCP_USER_TIMEOUT and keep-alive probes (tcp(7)): a peer that does not acknowledge for so long is gone.
 int linux_set_tcp_timeouts(int socket, unsigned int user_timeout_milliseconds, int keepalive_seconds);
 
+/// How many bytes the other side of a TCP connection has acknowledged (tcp(7), TCP_INFO), or -1.
+int64_t linux_acknowledged_bytes(int socket);
+
 enum {
     LINUX_FENCE_LIMITS = 1,
     LINUX_FENCE_FILES = 2,
@@ -78,6 +81,9 @@ unsigned int linux_fence(char *_Nullable const *_Nonnull readable, char *_Nullab
 /// Lets the calling process take `more` bytes of memory beyond what it has now (RLIMIT_DATA, setrlimit(2)); with 0, as much
 /// as it ever may. 0, or -1 with errno.
 int linux_limit_data(uint64_t more);
+
+/// Raises how many descriptors the calling process may open (RLIMIT_NOFILE) to `count`, or as far as the system lets it.
+void linux_allow_open_files(uint64_t count);
 
 /// Runs a function on a new, detached thread (pthread_create(3)): 0, or an error number.
 int linux_start_thread(void (*_Nonnull run)(void *_Nonnull), void *_Nonnull context);
