@@ -86,7 +86,7 @@ let package = Package(
         // Tests.
         .target(
             name: "IngestTestSupport", dependencies: ["IngestModel"], path: "Tests/Support",
-            exclude: ["block_server.py"], swiftSettings: common),
+            exclude: ["block_server.py", "system_fault.c"], swiftSettings: common),
         .testTarget(name: "IngestModelTests", dependencies: ["IngestModel"], swiftSettings: common),
         .testTarget(
             name: "SystemIOTests", dependencies: ["IngestModel", "IngestTestSupport", "SystemIO"],

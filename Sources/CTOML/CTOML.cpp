@@ -1,5 +1,6 @@
 #include "CTOML.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -105,9 +106,55 @@ void append_node(std::string &out, const toml::node &node) {
     out += '}';
 }
 
+/// Where a key has more parts than anybody needs, as `a.b.c…`; each would be a table inside another, and the stack is not
+/// endless. 0 if nowhere.
+size_t find_deep_key(std::string_view text) {
+    static const int most_parts = 16;
+    int parts = 0;
+    for (size_t index = 0; index < text.size(); index++) {
+        switch (text[index]) {
+            case '"':
+            case '\'': {
+                // Strings are parts of keys, or values; either way what is in them does not count.
+                char quote = text[index];
+                bool is_long = text.substr(index, 3) == std::string(3, quote);
+                std::string end(is_long ? 3 : 1, quote);
+                index += end.size();
+                while (index < text.size() && text.substr(index, end.size()) != end) {
+                    if (!is_long && text[index] == '\n') break;
+                    index += quote == '"' && text[index] == '\\' ? 2 : 1;
+                }
+                index += end.size() - 1;
+                break;
+            }
+            case '#':
+                while (index < text.size() && text[index] != '\n') index++;
+                parts = 0;
+                break;
+            case '.':
+                if (++parts > most_parts) return index;
+                break;
+            case '=':
+            case ',':
+            case '{':
+            case '[':
+            case '\n': parts = 0; break;
+            default: break;
+        }
+    }
+    return 0;
+}
+
 }  // namespace
 
 struct ingest_toml_result ingest_toml_read(const char *bytes, size_t length) {
+    if (size_t deep = find_deep_key({bytes, length})) {
+        auto before = std::string_view(bytes, deep);
+        auto line = 1 + static_cast<unsigned>(std::count(before.begin(), before.end(), '\n'));
+        auto start = before.rfind('\n');
+        auto column = static_cast<unsigned>(deep - (start == std::string_view::npos ? 0 : start + 1)) + 1;
+        return {false, strdup("a key has too many parts"), line, column};
+    }
     auto result = toml::parse(std::string_view(bytes, length));
     if (!result) {
         const auto &error = result.error();

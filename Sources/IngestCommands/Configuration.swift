@@ -38,13 +38,33 @@ struct Configuration: Sendable {
             }
         }
         let table = OptionDeclaration.table.map { $0.spec }
-        let reader = SettingsReader(options: table, destinationKeys: DestinationKeys.table, home: environment.home)
+        let reader = SettingsReader(
+            options: table, destinationKeys: DestinationKeys.table, check: DestinationKeys.objection,
+            home: environment.home)
         let result = reader.read(into: Options(), files, environment)
         problems += result.problems
+        problems += contradictions(result.settings)
         guard problems.isEmpty else { throw ConfigurationProblems(sentences: problems) }
+        var settings = result.settings
+        // The stronger one has taken the weaker one back.
+        if result.target.remux { settings["compress"]?.takeBack() }
+        if result.target.compress != nil { settings["remux"]?.takeBack() }
         return Configuration(
-            options: result.target, settings: table.compactMap { $0.isSetting ? result.settings[$0.name] : nil },
+            options: result.target, settings: table.compactMap { $0.isSetting ? settings[$0.name] : nil },
             destinations: result.destinations)
+    }
+
+    /// What one file, or the environment, says against itself.
+    private static func contradictions(_ settings: [String: Setting]) -> [String] {
+        guard let compress = settings["compress"], let remux = settings["remux"], compress.isOn, remux.isOn else {
+            return []
+        }
+        switch (compress.origin, remux.origin) {
+        case (.file(let path, _), .file(let other, _)) where path == other:
+            return ["\(path.text.printable): “compress” and “remux” exclude each other"]
+        case (.environment, .environment): return ["INGEST_COMPRESS and INGEST_REMUX exclude each other"]
+        default: return []
+        }
     }
 
     /// Where settings are looked for, from the weakest to the strongest, and whether something must be there.
@@ -58,6 +78,13 @@ struct Configuration: Sendable {
         let named = typed ?? environment["INGEST_CONFIG"].flatMap { FilePath($0) }
         guard let named else { return (environment.configurationFile, false) }
         return (named.absolute(in: environment.workingDirectory), true)
+    }
+}
+
+extension Setting {
+    fileprivate mutating func takeBack() {
+        texts = []
+        isOn = false
     }
 }
 

@@ -56,7 +56,7 @@ enum ControlCommands {
         switch invocation.command {
         case .pause: item.state.isRunnable
         case .resume: item.state == .paused
-        case .retry: item.state == .failed
+        case .retry: item.state == .failed || item.retryAt != nil || item.after.reason != nil
         case .next: !item.state.isFinished
         case .cancel: !item.state.isFinished
         case .clear: !invocation.options.finished || item.state.isFinished

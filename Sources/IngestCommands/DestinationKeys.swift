@@ -1,8 +1,17 @@
 import IngestModel
 import OptionParsing
+import Uploading
 
 /// What a table `[destination.NAME]` of the configuration may hold.
 enum DestinationKeys {
+    /// What is wrong with a whole table, without a full stop.
+    static func objection(to profile: DestinationProfile) -> String? {
+        if (profile.user == nil) != (profile.passwordFile == nil) { return "“user” and “password-file” go together" }
+        if profile.token != nil, profile.tokenFile != nil { return "“token” and “token-file” exclude each other" }
+        if profile.clientKey != nil, profile.clientCertificate == nil { return "“client-key” goes with “client-cert”" }
+        return nil
+    }
+
     static let table: [OptionSpec<DestinationProfile>] = [
         .value("url", nil, .text, "URL", help: "where it is, as for --to") { (profile, value) throws(ValueProblem) in
             let address = try Parse.destination(value)
@@ -15,11 +24,14 @@ enum DestinationKeys {
             (profile, value) throws(ValueProblem) in profile.tokenFile = try Parse.path(value)
         },
         .value("token", nil, .secret, "TEXT", help: "its access token, where the configuration itself is private") {
-            $0.token = Secret($1.text)
+            (profile, value) throws(ValueProblem) in
+            guard Credentials.isToken(value.text) else { throw .sentence("no space may stand in a token") }
+            profile.token = Secret(value.text)
         },
         .value("user", nil, .text, "NAME", help: "for HTTP's Basic authentication") {
             (profile, value) throws(ValueProblem) in
-            guard !value.text.contains(":") else { throw .expected("a name without “:”") }
+            // Not shown: somebody may have written the password behind it.
+            guard !value.text.contains(":"), !value.text.isEmpty else { throw .sentence("a name without “:”") }
             profile.user = value.text
         },
         .value(
@@ -56,7 +68,7 @@ enum DestinationKeys {
         },
         .value("data-key", nil, .text, "NAME", help: "the key under which the server's answers stand") {
             (profile, value) throws(ValueProblem) in
-            guard !value.text.isEmpty else { throw .expected("a name") }
+            guard !value.text.isEmpty, value.text == value.text.printable else { throw .expected("a name") }
             profile.dataKey = value.text
         }.standing(at: BlockWire.defaultDataKey),
         .value("save", nil, .text, "URL", help: "the save hook of what goes there, where --save says nothing") {

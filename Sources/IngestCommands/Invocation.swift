@@ -12,6 +12,8 @@ struct Invocation: Sendable {
     /// Every setting with what it comes from, in the order of the table.
     let settings: [Setting]
     let destinations: [DestinationName: ConfiguredDestination]
+    /// The options that files or the environment say something about.
+    private let configured: Set<String>
     /// The options that stand on the command line.
     private let given: Set<String>
     /// The arguments it was read from.
@@ -32,6 +34,7 @@ struct Invocation: Sendable {
         self.command = command
         self.arguments = arguments
         given = Set(result.given.keys)
+        self.configured = Set((configured?.settings ?? []).filter { $0.origin != .standard }.map { $0.name })
         options = result.target
         operands = result.operands
         problems = result.problems + (result.target.help || result.target.version ? [] : Self.check(command, result))
@@ -54,6 +57,9 @@ struct Invocation: Sendable {
         default: true
         }
     }
+
+    /// Whether something below the command line says something about the option.
+    func isConfigured(_ option: String) -> Bool { configured.contains(option) }
 
     /// Whether it stands on the command line.
     func isTyped(_ option: String) -> Bool { given.contains(option) }
@@ -132,8 +138,11 @@ struct Invocation: Sendable {
                 problems.append("--\(name) goes with --compress")
             }
         }
-        if given["strip"] != nil, options.compress == nil, !options.remux {
-            problems.append("--strip goes with --compress or --remux; otherwise the recording is copied byte for byte")
+        // Also where a file says so: whoever wants the position left out must not send it by mistake.
+        if options.strip == .location, options.compress == nil, !options.remux {
+            problems.append(
+                "--strip=location goes with --compress or --remux: a recording that is copied byte for byte tells where it was "
+                    + "made. Or say --strip=nothing")
         }
         return problems
     }

@@ -8,7 +8,8 @@ extension Invocation {
     /// - Returns: the options, with absolute paths.
     func itemOptions(in directory: FilePath) -> ItemOptions {
         let profile = profile
-        let tokenFile = isExplicit("token-file") || profile?.hasCredentials != true ? options.tokenFile : nil
+        let isForIt = goesWith("to", file: "token-file") && profile?.hasCredentials != true
+        let tokenFile = isExplicit("token-file") || isForIt ? options.tokenFile : nil
         let blockSize = isExplicit("block-size") ? nil : profile?.blockSize
         return ItemOptions(
             preparation: options.preparation, blockSize: blockSize ?? options.blockSize, limitRate: options.limitRate,
@@ -21,7 +22,14 @@ extension Invocation {
         if !isExplicit("save"), let url = profile?.save {
             return SaveHook(url: url, tokenFile: profile?.saveTokenFile)
         }
-        return options.save.map { SaveHook(url: $0, tokenFile: options.saveTokenFile?.absolute(in: directory)) }
+        let tokenFile = goesWith("save", file: "save-token-file") ? options.saveTokenFile : nil
+        return options.save.map { SaveHook(url: $0, tokenFile: tokenFile?.absolute(in: directory)) }
+    }
+
+    /// Whether a token that a file names may go to the server that holds: not where the file names it beside another server,
+    /// whose it is then.
+    private func goesWith(_ server: String, file tokenFile: String) -> Bool {
+        isExplicit(tokenFile) || !isExplicit(server) || !isConfigured(server)
     }
 }
 

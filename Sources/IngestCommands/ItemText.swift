@@ -67,7 +67,8 @@ enum ItemText {
     private static func cure(_ item: Item, _ fault: Fault) -> String {
         if !fault.code.isCuredByRetrying { return "" }
         // An item keeps its destination.
-        let other = fault.code == .refused ? ", or ingest remove \(item.id) and another --to" : ""
+        let other =
+            fault.code == .refused && item.receipt == nil ? ", or ingest remove \(item.id) and another --to" : ""
         return " (ingest retry \(item.id)\(other))"
     }
 

@@ -16,7 +16,7 @@ enum CommandName: String, CaseIterable, Sendable {
 struct Options: Sendable {
     enum Color: String, CaseIterable, Sendable { case auto, always, never }
     /// Who needs the media process, when.
-    enum Strippable: String, CaseIterable, Sendable { case location }
+    enum Strippable: String, CaseIterable, Sendable { case nothing, location }
 
     var compress: CompressSettings.Preset?
     var remux = false
@@ -24,7 +24,7 @@ struct Options: Sendable {
     var quality: Int?
     var maxHeight: Int?
     var maxFramesPerSecond: Double?
-    var strip: Strippable?
+    var strip = Strippable.nothing
     var destination = DestinationAddress.builtIn
     var template: NameTemplate?
     var after = AfterAction.keep
@@ -137,8 +137,9 @@ struct OptionDeclaration: Sendable {
             .compressing, [.upload],
             .value(
                 "strip", nil, Parse.kind(Options.Strippable.self), "WHAT",
-                help: "leave something out of the copy: location is where it was recorded"
-            ) { (options, value) throws(ValueProblem) in options.strip = try Parse.choice(value) }),
+                help: "leave location (where it was recorded) out of the copy, or nothing"
+            ) { (options, value) throws(ValueProblem) in options.strip = try Parse.choice(value) }
+            .standing(at: "nothing")),
     ]
 
     private static let uploading: [OptionDeclaration] = [

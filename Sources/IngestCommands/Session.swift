@@ -100,6 +100,7 @@ struct CommandFailure: Error {
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
+        case let problems as ConfigurationProblems: self.init(.usage, problems.sentences.joined(separator: "; "))
         case let error as ListError: self.init(error.isTemporary ? .later : .failed, "\(error)")
         case let fault as Fault: self.init(fault.isTemporary ? .later : .failed, fault.reason)
         default: self.init(.failed, "\(error)".printable)

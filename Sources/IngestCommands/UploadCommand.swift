@@ -163,6 +163,11 @@ struct FileIntake {
         if let status = try? FileSystem.statusIfExists(of: path), status.kind == .directory {
             return refuse(.usage, "\(shown) is a directory; name the files in it")
         }
+        if options.after != .keep, (try? FileSystem.status(of: path, following: false))?.kind == .link {
+            return refuse(
+                .usage,
+                "\(shown) is a symbolic link, and “--after” would not know what to take away; name the file itself")
+        }
         do {
             let result = try await Intake(context: session.pipeline).add(
                 path, to: options.destination, options: invocation.itemOptions(in: context.environment.workingDirectory)

@@ -56,6 +56,8 @@ package enum ItemLife {
         case failed(Fault, retryAt: Date?)
         /// A network has appeared: what could not be reached is tried again at once.
         case networkCameBack
+        /// What held it back may not do so any more: it is tried again at once.
+        case reconsidered
         /// The process stops working on the item; everything is kept.
         case interrupted
         case wished(Wish)
@@ -204,6 +206,9 @@ package struct Transition: Sendable {
             item.state = retryAt == nil ? .failed : item.resumptionState
         case .networkCameBack:
             if item.fault?.isAboutReaching == true { item.retryAt = nil }
+            isDurable = false
+        case .reconsidered:
+            item.retryAt = nil
             isDurable = false
         case .interrupted:
             if item.state.isRunnable { item.state = item.resumptionState }

@@ -49,7 +49,7 @@ package struct Timetable: Hashable, Sendable {
     /// whole week if it is never allowed.
     package func minutesUntilOpen(from moment: Moment) -> Int? {
         if limit(at: moment) != .closed { return nil }
-        let week = 7 * Self.day
+        let week = Self.week
         let start = moment.weekday * Self.day + moment.minute
         return (1..<week).first { ahead in
             let minute = (start + ahead) % week
@@ -58,6 +58,9 @@ package struct Timetable: Hashable, Sendable {
     }
 
     private static let day = 24 * 60
+    /// In minutes.
+    package static let week = 7 * day
+    package static let dayNames = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
     private static let names = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
     /// Adds a rule: `[DAYS] FROM-TO RATE`, days as `mon-fri` or `sat,sun` (every day without), times as `8:00` or `24:00`,

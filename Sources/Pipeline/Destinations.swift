@@ -83,7 +83,7 @@ actor Destinations {
         return SaveHookClient(
             ServerAccess(
                 url: hook.url, client: sharedClient(), credentials: Credentials(tokenFile: hook.tokenFile),
-                route: route.withoutIdentity))
+                route: route.withoutIdentity, noun: "the save hook"))
     }
 
     private func profile(of name: DestinationName) throws(Fault) -> DestinationProfile {
@@ -120,9 +120,14 @@ actor Destinations {
         let seconds = Double(minutes * 60 - time.second)
         let opening = WallClock.time(now().addingTimeInterval(seconds))
         let clock = "\(opening.hour):\(opening.minute < 10 ? "0" : "")\(opening.minute)"
+        let until =
+            switch minutes {
+            case ..<(24 * 60): " before \(clock)"
+            case ..<Timetable.week: " before \(Timetable.dayNames[opening.weekday]) \(clock)"
+            default: ", whatever the day"
+            }
         throw Fault(
-            .closed, "the timetable of “\(name.text)” lets nothing through before \(clock)",
-            retry: .later(after: seconds))
+            .closed, "the timetable of “\(name.text)” lets nothing through\(until)", retry: .later(after: seconds))
     }
 
     func shutDown() {

@@ -42,6 +42,22 @@ struct ItemWorker {
         case interrupted
     }
 
+    /// Another item has not copied the recording yet.
+    private struct RecordingNeeded: Error {
+        let by: ItemID
+    }
+
+    /// Seconds until a recording that others need is looked at again.
+    private static let needInterval = 5.0
+
+    /// What the cache holds of the item cannot be deleted.
+    private struct CleanupFailure: Error {
+        let fault: Fault
+    }
+
+    /// Seconds until it is tried again.
+    private static let cleanupInterval = 30.0
+
     /// Works on the item until nothing is left to do, it has to wait, or the task is cancelled.
     func run(_ start: Item) async throws -> Ending {
         var item = start
@@ -60,6 +76,13 @@ struct ItemWorker {
                     continue
                 }
                 return try await interrupt(current)
+            } catch let need as RecordingNeeded {
+                context.log.debug("the recording is still needed", ["item": "\(need.by)"])
+                return .later(context.now().addingTimeInterval(Self.needInterval))
+            } catch let failure as CleanupFailure {
+                // It stays owed; nothing else of the item changes by it.
+                reporter.report(.warning("what the cache holds of it cannot be deleted: \(failure.fault.reason)"))
+                return .later(context.now().addingTimeInterval(Self.cleanupInterval))
             } catch let fault as Fault {
                 guard let current = try await context.list.item(item.id) else { return .rested(nil) }
                 guard let failed = try await fail(current, with: fault) else { return .rested(nil) }
@@ -77,8 +100,12 @@ struct ItemWorker {
                 guard let next = try await obey(wish, item) else { return nil }
                 item = next
             case .cleanUp:
-                guard let next = try await cleanUp(item) else { return nil }
-                item = next
+                do {
+                    guard let next = try await cleanUp(item) else { return nil }
+                    item = next
+                } catch let failure as CleanupFailure {
+                    throw failure.fault
+                }
             case .prepare, .upload, .save, .dispose, .wait, .rest: return item
             }
         }
@@ -118,17 +145,30 @@ struct ItemWorker {
                 return try await context.list.item(item.id)
             }
         }
+        if wish.forgets { try await restore(item) }
         let changed = try await context.commit(.wished(wish), to: item)
         context.crashPoints.reach(.afterCancelStored)
         if let changed { reporter.reportState(of: changed) }
         return changed
     }
 
+    /// A recording that was about to be disposed of gets its name back before nobody knows of it any more.
+    private func restore(_ item: Item) async throws {
+        guard item.after != .none else { return }
+        let disposal = RecordingDisposal(recording: item.recording, identity: item.identity, id: item.uuid)
+        try await offPool { _ in try disposal.restore() }
+    }
+
     private func cleanUp(_ item: Item) async throws -> Item? {
         let cache = context.cache
-        // In a task of its own: a cancelled one could not do even this.
-        try await Task { try await offPool { _ in try cache.delete(item.cachedName) } }.value
+        do {
+            // In a task of its own: a cancelled one could not do even this.
+            try await Task { try await offPool { _ in try cache.delete(item.cachedName) } }.value
+        } catch let fault as Fault {
+            throw CleanupFailure(fault: fault)
+        }
         context.crashPoints.reach(.afterCopyDeleted)
+        if item.wish?.forgets == true { try await restore(item) }
         return try await context.commit(.cleanedUp, to: item)
     }
 
@@ -228,13 +268,17 @@ struct ItemWorker {
     /// What becomes of the recording. That it cannot be done is written down, and makes the item no less done.
     private func dispose(_ item: Item) async throws -> Item? {
         guard let action = item.options.after else { return item }
+        if let other = try await context.list.itemNeeding(item.recording, besides: item.id) {
+            throw RecordingNeeded(by: other)
+        }
         let disposal = RecordingDisposal(recording: item.recording, identity: item.identity, id: item.uuid)
         let trash = Trash(
             home: context.environment.trashDirectory, user: ThisProcess.userID, now: context.now)
         var failure: String?
+        var outcome = RecordingDisposal.Outcome.carriedOut
         do {
             // In a task of its own, so that it is not left in the middle.
-            try await Task { try await offPool { _ in try disposal.carryOut(action, trash: trash) } }.value
+            outcome = try await Task { try await offPool { _ in try disposal.carryOut(action, trash: trash) } }.value
         } catch let fault as Fault {
             failure = fault.reason
         }
@@ -246,13 +290,14 @@ struct ItemWorker {
                     "it is done, but “--after \(action.text)” is not: \(failure); “ingest retry \(item.id)” tries again"
                 ))
         } else {
-            reporter.report(.note(Self.words(for: action)))
+            reporter.report(.note(Self.words(for: action, outcome)))
         }
         return disposed
     }
 
-    private static func words(for action: AfterAction) -> String {
-        switch action {
+    private static func words(for action: AfterAction, _ outcome: RecordingDisposal.Outcome) -> String {
+        if case .gone = outcome { return "the recording is no longer where it was, so nothing is left to do with it" }
+        return switch action {
         case .keep: "the recording stays where it is"
         case .delete: "the recording has been deleted"
         case .trash: "the recording has been put into the trash"
@@ -345,7 +390,11 @@ struct ItemWorker {
 
     private func interrupt(_ item: Item) async throws -> Ending {
         guard let kept = try await context.commit(.interrupted, to: item) else { return .rested(nil) }
-        if kept.cleanup == .pending { _ = try await cleanUp(kept) }
+        do {
+            if kept.cleanup == .pending { _ = try await cleanUp(kept) }
+        } catch is CleanupFailure {
+            return .interrupted
+        }
         return .interrupted
     }
 

@@ -35,16 +35,17 @@ package struct PipelineSettings: Sendable {
 
 /// The settings in force, which may be read anew while work goes on.
 final class LiveSettings: Sendable {
-    private let settings: Mutex<PipelineSettings>
+    private let state: Mutex<(settings: PipelineSettings, version: Int)>
 
     init(_ settings: PipelineSettings) {
-        self.settings = Mutex(settings)
+        state = Mutex((settings, 0))
     }
 
-    var current: PipelineSettings { settings.withLock { $0 } }
+    var current: PipelineSettings { state.withLock { $0.settings } }
+    var version: Int { state.withLock { $0.version } }
 
     func replace(_ settings: PipelineSettings) {
-        self.settings.withLock { $0 = settings }
+        state.withLock { $0 = (settings, $0.version + 1) }
     }
 }
 
@@ -80,6 +81,9 @@ package final class PipelineContext: Sendable {
 
     /// Those in force; they may change at any time.
     var settings: PipelineSettings { live.current }
+
+    /// Changes with each new set of them.
+    var settingsVersion: Int { live.version }
 
     /// What holds from now on, also for items that are being worked on.
     package func adopt(_ settings: PipelineSettings) {

@@ -66,6 +66,7 @@ final class ItemReporter: Sendable {
             if case .state(let new) = kind {
                 state.state = new
                 state.progress = nil
+                state.reachedAt = .now
             }
             return state.state
         }
@@ -111,10 +112,10 @@ final class ItemReporter: Sendable {
         if let progress { report(.progress(progress, inFlight: inFlight)) }
     }
 
-    /// Seconds for which an upload has not moved; 0 in any other stage.
+    /// Seconds for which an upload has not moved, or a save hook has not answered; 0 in any other stage.
     var stalledSeconds: Double {
         state.withLock { state in
-            guard state.state == .uploading, state.stage == .uploading else { return 0 }
+            guard state.state == .saving || state.state == .uploading && state.stage == .uploading else { return 0 }
             return (ContinuousClock.now - state.reachedAt) / .seconds(1)
         }
     }

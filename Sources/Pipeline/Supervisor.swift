@@ -1,3 +1,4 @@
+import Diagnostics
 import FoundationEssentials
 package import IngestModel
 import Synchronization
@@ -26,6 +27,13 @@ package actor Supervisor {
     private var claims: [ItemID: Claim] = [:]
     /// Since when an item has made no progress.
     private var stalledSince: [ItemID: Date] = [:]
+    /// Items that are not looked at before a moment although they are due, such as those whose copy cannot be deleted.
+    private var putOff: [ItemID: Date] = [:]
+    /// Items that are done, but whose recording others still have to copy before `--after` may be carried out.
+    private var resting: Set<ItemID> = []
+    private var hasLookedAgain = false
+    /// When it was last said that the list cannot be used for now.
+    private var complained: ContinuousClock.Instant?
     /// Items that are left for a later run.
     private var left: Set<ItemID> = []
     /// How the items that were worked on here ended.
@@ -42,6 +50,8 @@ package actor Supervisor {
     package static let mostJobs = 64
     /// How often other processes' changes are looked for.
     private static let pollInterval = Duration.milliseconds(150)
+    private static let listTroubleWait = Duration.seconds(2)
+    private static let complaintInterval = Duration.seconds(300)
 
     package init(context: PipelineContext, mode: Mode, ids: Set<ItemID>? = nil) {
         self.context = context
@@ -100,18 +110,31 @@ package actor Supervisor {
                     await rest()
                 }
             } catch {
-                failure = failure ?? error
-                stop()
+                await meet(error)
             }
         }
     }
 
+    /// What makes going on impossible ends the work; a list that is full or locked is waited for by those who never give up.
+    private func meet(_ error: any Error) async {
+        guard case .forever = mode, let problem = error as? ListError, problem.isTemporary else {
+            failure = failure ?? error
+            return stop()
+        }
+        if complained.map({ ContinuousClock.now - $0 > Self.complaintInterval }) ?? true {
+            complained = .now
+            context.log.warning("the work rests", ["reason": "\(problem)"])
+        }
+        // Cancellation only means that the wait ends.
+        try? await Task.sleep(for: Self.listTroubleWait)
+    }
+
     /// Takes the next item that is due and that nobody works on.
     private func claim() async throws -> (ItemID, Item, ItemLock)? {
-        let busy = Set(claims.keys)
-        for candidate in try await context.list.due(
-            at: context.now(), limit: 64, among: ids, leaving: left.union(busy))
-        {
+        let now = context.now()
+        putOff = putOff.filter { $0.value > now }
+        let busy = Set(claims.keys).union(putOff.keys)
+        for candidate in try await context.list.due(at: now, limit: 64, among: ids, leaving: left.union(busy)) {
             // Another job may have been faster while this one waited for the list.
             if claims[candidate.id] != nil { continue }
             guard let lock = try ItemLock.take(candidate.id, in: context.list) else { continue }
@@ -135,12 +158,20 @@ package actor Supervisor {
         switch try await task.value {
         case .rested(let rested):
             stalledSince[id] = nil
-            endings[id] = rested?.state ?? .cancelled
+            resting.remove(id)
+            // What could not be done with the recording makes the whole no success.
+            endings[id] = rested?.after.reason == nil ? rested?.state ?? .cancelled : .failed
         case .interrupted: break
         case .later(let date):
             guard let current = try await context.list.item(id) else { return }
             let hasProgressed = current.remote?.acknowledged != acknowledged || current.state != item.state
             if hasProgressed || stalledSince[id] == nil { stalledSince[id] = context.now() }
+            if current.cleanup == .pending || current.state == .done { putOff[id] = date }
+            if current.state == .done, current.cleanup != .pending {
+                resting.insert(id)
+                endings[id] = .done
+                return
+            }
             leaveIfHopeless(id, nextTry: date)
         }
     }
@@ -162,7 +193,13 @@ package actor Supervisor {
     /// Whether a run that has an end has reached it.
     private func isFinished() async throws -> Bool {
         guard case .once = mode else { return false }
-        return try await !context.list.outlook(among: ids, leaving: left).isOpen
+        if try await context.list.outlook(among: ids, leaving: left.union(resting)).isOpen { return false }
+        if resting.isEmpty || hasLookedAgain { return true }
+        // By now the others may have what they need.
+        hasLookedAgain = true
+        for id in resting { putOff[id] = nil }
+        resting = []
+        return false
     }
 
     // MARK: - Waiting
@@ -184,6 +221,7 @@ package actor Supervisor {
         let network = NetworkWatch()
         let inhibitor = SleepInhibitor(environment: context.environment, log: context.log)
         var version: Int64 = -1
+        var settings = -1
         var polls = 0
         while !Task.isCancelled {
             do {
@@ -198,15 +236,19 @@ package actor Supervisor {
                     // Not for what takes less than a second.
                     inhibitor.hold(!claims.isEmpty && polls > 0)
                     try await noteProgress()
-                    if network?.cameUp() == true { try await hurry() }
+                    if network?.cameUp() == true { try await hurry(.networkCameBack) { $0.isAboutReaching } }
+                    // Another timetable may hold by now.
+                    if context.settingsVersion != settings {
+                        settings = context.settingsVersion
+                        try await hurry(.reconsidered) { $0.code == .closed }
+                    }
                 }
                 if polls % 2 == 0 { try await follow() }
                 let nextTry = try await context.list.outlook(among: ids, leaving: left).nextTry
                 // A lock that comes free rings no bell: look about three times a second.
                 if polls % 2 == 0 || nextTry.map({ $0 <= context.now() }) == true { ring() }
             } catch {
-                failure = failure ?? error
-                stop()
+                await meet(error)
             }
             polls += 1
             // Cancellation only means that the loop ends.
@@ -240,14 +282,14 @@ package actor Supervisor {
         for id in wishes.keys { claims[id]?.task.cancel() }
     }
 
-    /// A network has appeared: what could not be reached is due at once.
-    private func hurry() async throws {
+    /// Something has changed that held items back: they are due at once.
+    private func hurry(_ event: ItemLife.Event, _ isHeldBack: (Fault) -> Bool) async throws {
         for item in try await context.list.waiting(at: context.now(), among: ids)
-        where item.fault?.isAboutReaching == true {
+        where item.fault.map(isHeldBack) == true {
             guard let lock = try ItemLock.take(item.id, in: context.list) else { continue }
             defer { withExtendedLifetime(lock) {} }
             if let current = try await context.list.item(item.id) {
-                _ = try await context.commit(.networkCameBack, to: current)
+                _ = try await context.commit(event, to: current)
             }
         }
         ring()

@@ -46,6 +46,10 @@ package final class Connection {
         switch journal {
         case .writeAhead:
             try execute("PRAGMA journal_mode = WAL")
+            // The log and its index stay when the last connection closes: on a full disk they could not be made again.
+            var stays: CInt = 1
+            sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &stays)
+            try execute("PRAGMA journal_size_limit = 1048576")
         case .rollback:
             try execute("PRAGMA journal_mode = DELETE")
         }

@@ -9,17 +9,21 @@ package import SystemIO
 package struct SettingsReader<Target> {
     private let options: [OptionSpec<Target>]
     private let destinationKeys: [OptionSpec<DestinationProfile>]
+    private let check: @Sendable (DestinationProfile) -> String?
     private let home: FilePath?
 
     /// - Parameters:
     ///   - options: every option of every command.
     ///   - destinationKeys: what a table `[destination.NAME]` may hold.
+    ///   - check: what is wrong with a whole table, without a full stop; `nil` if nothing is.
     ///   - home: what `~/` at the beginning of a path means.
     package init(
-        options: [OptionSpec<Target>], destinationKeys: [OptionSpec<DestinationProfile>], home: FilePath?
+        options: [OptionSpec<Target>], destinationKeys: [OptionSpec<DestinationProfile>],
+        check: @escaping @Sendable (DestinationProfile) -> String? = { _ in nil }, home: FilePath?
     ) {
         self.options = options
         self.destinationKeys = destinationKeys
+        self.check = check
         self.home = home
     }
 
@@ -51,14 +55,23 @@ package struct SettingsReader<Target> {
         return result
     }
 
+    /// It says where settings are, and is read by who looks for them.
+    private static var readElsewhere: Set<String> { ["INGEST_CONFIG"] }
+
     /// The variable that holds an option: `INGEST_LIMIT_RATE`.
     package static func variable(for option: String) -> String {
         "INGEST_" + option.uppercased().split(separator: "-").joined(separator: "_")
     }
 
     private func read(_ environment: Environment, _ result: inout Result) {
-        for option in options where option.isSetting {
+        for option in options {
             let name = Self.variable(for: option.name)
+            if !option.isSetting {
+                if environment[name] != nil, !Self.readElsewhere.contains(name) {
+                    result.problems.append("\(name): “\(option.name)” is for the command line only")
+                }
+                continue
+            }
             guard let text = environment[name] else { continue }
             let value: OptionValue?
             var isOn = true
@@ -175,6 +188,8 @@ package struct SettingsReader<Target> {
         }
         if problems.count == before, profile.address == nil {
             problems.append((place, "[destination.\(name.text)] has no “url”"))
+        } else if problems.count == before, let problem = check(profile) {
+            problems.append((place, "[destination.\(name.text)]: \(problem)"))
         }
         // The whole table takes the place of a weaker file's: one's token must not go to the other's URL.
         result.destinations[name] = ConfiguredDestination(

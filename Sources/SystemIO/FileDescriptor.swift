@@ -13,6 +13,7 @@ package struct FileStatus: Hashable, Sendable {
     package let modified: FileTime
     package let permissions: UInt32
     package let owner: UInt32
+    package let group: UInt32
     package let links: UInt64
 
     init(_ status: stat) {
@@ -29,6 +30,7 @@ package struct FileStatus: Hashable, Sendable {
         modified = FileTime(seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int64(status.st_mtim.tv_nsec))
         permissions = UInt32(status.st_mode & 0o7777)
         owner = UInt32(status.st_uid)
+        group = UInt32(status.st_gid)
         links = UInt64(status.st_nlink)
     }
 }
@@ -139,6 +141,14 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// Tells the kernel that the file is read once from front to back (`posix_fadvise(2)`); a hint that may be ignored.
     package func expectSequentialReading() {
         _ = posix_fadvise(number, 0, 0, POSIX_FADV_SEQUENTIAL)
+    }
+
+    /// Owner, group and permissions of another file, as far as this process may give them.
+    package func takeAttributes(from other: borrowing FileDescriptor) throws(SystemError) {
+        let status = try other.status()
+        // Only root may give files away; what cannot be given stays ours.
+        if fchown(number, status.owner, status.group) != 0 { _ = fchown(number, uid_t.max, status.group) }
+        _ = try retrying("set permissions of", path) { fchmod(number, status.permissions & 0o777) }
     }
 
     package func setModified(_ time: FileTime) throws(SystemError) {

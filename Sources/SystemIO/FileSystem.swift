@@ -102,7 +102,10 @@ package enum FileSystem {
         do {
             try remove(path)
             return true
-        } catch  where error.isNotFound {
+        } catch {
+            // A file system that is read only says so before it looks.
+            if error.isNotFound { return false }
+            guard error.isPermission, try statusIfExists(of: path, following: false) == nil else { throw error }
             return false
         }
     }

@@ -40,6 +40,8 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     package static let outOfSpaceCode = ENOSPC
 
     package var isPermission: Bool { code == EACCES || code == EPERM || code == EROFS }
+    /// A rename or a link that would have to leave its file system, or its mount.
+    package var isOtherFileSystem: Bool { code == EXDEV }
     package var isBrokenPipe: Bool { code == EPIPE }
 }
 

@@ -34,12 +34,20 @@ package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// SQLite says only “disk I/O error” where it cannot make the files beside the list.
+    private static func isFull(_ path: FilePath) -> Bool {
+        guard let directory = try? FileSystem.open(path.parent, .directory), let free = try? directory.freeSpace()
+        else { return false }
+        return free < ByteCount.kibibytes(256)
+    }
+
     init(_ error: SQLiteError, path: FilePath) {
         self =
             switch error.code {
             case .busy, .locked: .locked(path)
             case .full: .full(path)
             case .corrupt, .notADatabase: .damaged(path)
+            case .inputOutput where Self.isFull(path): .full(path)
             default: .unusable(path, error.message)
             }
     }

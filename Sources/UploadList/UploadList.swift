@@ -252,7 +252,8 @@ package actor UploadList {
     /// Up to `limit` items with ids above `after`, in the order of their ids.
     package func items(after: ItemID, limit: Int, finishedToo: Bool) throws -> [(item: Item, progress: StageProgress?)]
     {
-        let condition = finishedToo ? "" : "AND state NOT IN ('done', 'cancelled')"
+        let condition =
+            finishedToo ? "" : "AND (state NOT IN ('done', 'cancelled') OR after_state IN ('pending', 'failed'))"
         return try guarded {
             try connection.rows(
                 "SELECT \(ItemRow.columns), progress FROM items WHERE id > ? \(condition) ORDER BY id LIMIT ?",
@@ -321,6 +322,19 @@ package actor UploadList {
         var condition = ids.map { "AND id IN (\(list($0)))" } ?? ""
         if !leaving.isEmpty { condition += " AND id NOT IN (\(list(leaving)))" }
         return condition
+    }
+
+    /// An unfinished item that still has to make its copy of the recording; `nil` if there is none.
+    package func itemNeeding(_ recording: FilePath, besides id: ItemID) throws -> ItemID? {
+        try guarded {
+            try connection.row(
+                """
+                SELECT id FROM items WHERE recording = ? AND id <> ? AND seal IS NULL
+                    AND state NOT IN ('done', 'cancelled') LIMIT 1
+                """,
+                [.blob(recording.bytes), .integer(id.value)]
+            ) { ItemID($0.integer(0)) }
+        }
     }
 
     /// The newest items, up to 100, of recordings with the same bytes and to the same destination: those that are not

@@ -10,10 +10,16 @@ package struct ServerAccess: Sendable {
     private let client: HTTPClient
     private let credentials: Credentials
     private let route: HTTPRoute
+    /// What it is, for sentences.
+    private let noun: String
 
     private static let mostRedirects = 5
 
-    package init(url: ServerURL, client: HTTPClient, credentials: Credentials, route: HTTPRoute = HTTPRoute()) {
+    package init(
+        url: ServerURL, client: HTTPClient, credentials: Credentials, route: HTTPRoute = HTTPRoute(),
+        noun: String = "the destination"
+    ) {
+        self.noun = noun
         self.url = url
         self.client = client
         self.credentials = credentials
@@ -82,18 +88,18 @@ package struct ServerAccess: Sendable {
             target = try next(response, from: target)
             if response.status == 308 { permanent = target }
         }
-        throw Fault(.redirected, "the destination redirects in circles")
+        throw Fault(.redirected, "\(noun) redirects in circles")
     }
 
     private func next(_ response: HTTPResponse, from base: ServerURL) throws(Fault) -> ServerURL {
         guard let location = response.header("Location"), let text = HTTPClient.resolve(location, against: base.text),
             let url = try? ServerURL(text)
         else {
-            throw Fault(.redirected, "the destination redirects to nowhere that can be followed")
+            throw Fault(.redirected, "\(noun) redirects to nowhere that can be followed")
         }
         guard base.origin.scheme == "http" || url.origin.scheme == "https" else {
             throw Fault(
-                .redirected, "the destination redirects from https to http, which would give the recording away")
+                .redirected, "\(noun) redirects from https to http, which would give everything away")
         }
         return url
     }

@@ -1,44 +1,55 @@
 package import FoundationEssentials
 package import IngestModel
-import SystemIO
+package import SystemIO
 
 /// Does with a recording what `--after` asks for, and only if it is still the very file that was uploaded.
 ///
 /// A file can be exchanged for another between a look and a deletion. So it first gets a name that nobody else uses, is
 /// looked at under that, and gets its own back if it is not the one. Done again after a sudden end it goes on from there.
 package struct RecordingDisposal: Sendable {
+    /// What became of it.
+    package enum Outcome: Sendable {
+        case carriedOut
+        /// There was nothing left to do it with: somebody has taken the recording away, or an earlier try had done it.
+        case gone
+    }
+
     private let recording: FilePath
     private let identity: RecordingIdentity
-    /// Where the recording is while it is looked at.
-    private let aside: FilePath
+    /// What the recording is called while it is looked at; also the beginning of the name of a copy that is being made.
+    private let ownName: FileName
+    private var aside: FilePath { recording.parent.appending(ownName) }
 
     /// - Parameters:
     ///   - recording: its path.
     ///   - identity: what was uploaded.
-    ///   - id: the item's; names the file for the moment in which it has no name.
+    ///   - id: the item's; nobody else uses names made of it.
     package init(recording: FilePath, identity: RecordingIdentity, id: UUID) {
         self.recording = recording
         self.identity = identity
         guard let name = FileName(".ingest-\(id.uuidString.lowercased())") else {
             preconditionFailure("a UUID makes a file name")
         }
-        aside = recording.parent.appending(name)
+        ownName = name
     }
 
     /// - Parameters:
     ///   - action: what is asked for.
     ///   - trash: where trash goes.
+    /// - Returns: what became of it.
     /// - Throws: a `Fault` in words; the recording is then where it was.
-    package func carryOut(_ action: AfterAction, trash: Trash) throws(Fault) {
+    package func carryOut(_ action: AfterAction, trash: Trash) throws(Fault) -> Outcome {
         do {
-            switch action {
-            case .keep: return
-            case .delete:
-                if try takeAside() { try delete() }
-            case .trash:
-                if try takeAside() { try orPutBack { try trash.take(aside, as: recording) } }
-            case .move(let directory): try move(into: directory)
+            guard action != .keep, try takeAside() else { return .gone }
+            try orPutBack {
+                switch action {
+                case .keep: break
+                case .delete: try delete()
+                case .trash: try trash.take(aside, as: recording)
+                case .move(let directory): try move(into: directory)
+                }
             }
+            return .carriedOut
         } catch let fault as Fault {
             throw fault
         } catch {
@@ -46,22 +57,31 @@ package struct RecordingDisposal: Sendable {
         }
     }
 
+    /// Gives the recording its name back where a sudden end has left it without, for an item that is given up.
+    package func restore() throws(SystemError) {
+        if try FileSystem.statusIfExists(of: aside, following: false) != nil { try putBack() }
+    }
+
+    // MARK: - Out of others' way
+
     /// Gives the recording its other name. `false` if there is nothing left to do: it is gone.
     private func takeAside() throws -> Bool {
-        guard let status = try FileSystem.statusIfExists(of: recording, following: false) else {
-            guard try FileSystem.statusIfExists(of: aside, following: false) != nil else { return false }
-            return try isStillTheOne(aside)
+        // Taken by an earlier try; whoever has its old name by now is another.
+        if try FileSystem.statusIfExists(of: aside, following: false) != nil {
+            try orPutBack { try checkIsTheOne(aside) }
+            return true
         }
+        guard let status = try FileSystem.statusIfExists(of: recording, following: false) else { return false }
         if status.kind == .link {
             throw Fault(.notAFile, "it was reached through a symbolic link, and what that points to is left alone")
         }
-        guard try isStillTheOne(recording) else { return false }
+        try checkIsTheOne(recording)
         try FileSystem.renameWithoutReplacing(recording, to: aside)
-        return try orPutBack { try isStillTheOne(aside) }
+        try orPutBack { try checkIsTheOne(aside) }
+        return true
     }
 
-    /// Always `true`; a fault says what is different.
-    private func isStillTheOne(_ path: FilePath) throws(Fault) -> Bool {
+    private func checkIsTheOne(_ path: FilePath) throws(Fault) {
         let present = try Recording(path)
         guard try present.identity().isUnchanged(from: identity) else {
             throw Fault(.recordingChanged, "it is no longer the file that was uploaded, and is left alone")
@@ -69,15 +89,23 @@ package struct RecordingDisposal: Sendable {
         if present.file.hasWriter() == true {
             throw Fault(.recordingChanged, "another program has it open for writing, and it is left alone")
         }
-        return true
     }
 
-    private func orPutBack<Result>(_ body: () throws -> Result) throws -> Result {
+    private func orPutBack(_ body: () throws -> Void) throws {
         do {
-            return try body()
+            try body()
         } catch {
-            try FileSystem.renameWithoutReplacing(aside, to: recording)
+            // What has gone its way meanwhile needs no name.
+            if try FileSystem.statusIfExists(of: aside, following: false) != nil { try putBack() }
             throw error
+        }
+    }
+
+    /// Under its own name, or the next that is free if another file has that by now.
+    private func putBack() throws(SystemError) {
+        guard let name = recording.name else { return }
+        try name.withFreeName(in: recording.parent) { (path) throws(SystemError) in
+            try FileSystem.renameWithoutReplacing(aside, to: path)
         }
     }
 
@@ -93,71 +121,85 @@ package struct RecordingDisposal: Sendable {
         guard let status = try FileSystem.statusIfExists(of: directory), status.kind == .directory else {
             throw Fault(.fileSystem, "there is no directory \(directory.text) to move it to")
         }
-        if status.device != identity.device { return try moveByCopying(into: directory, name) }
-        guard try takeAside() else { return }
-        try orPutBack {
-            try Self.withFreeName(like: name, in: directory) { (target) throws(SystemError) in
+        do throws(SystemError) {
+            try name.withFreeName(in: directory) { (target) throws(SystemError) in
                 try FileSystem.renameWithoutReplacing(aside, to: target)
             }
+        } catch {
+            guard error.isOtherFileSystem else { throw error }
+            return try moveByCopying(into: directory, name)
         }
         try FileSystem.synchroniseDirectory(directory)
         try FileSystem.synchroniseDirectory(recording.parent)
     }
 
     private func moveByCopying(into directory: FilePath, _ name: FileName) throws {
-        guard try takeAside() else { return }
-        try orPutBack {
-            let source = try Recording(aside)
-            // Copied already, by somebody who came to a sudden end before the recording could go.
-            if try !Self.holds(identity, as: name, in: directory) { try Self.copy(source, as: name, into: directory) }
-        }
+        // Copied already, by somebody who came to a sudden end before the recording could go.
+        if try !holds(name, in: directory) { try copy(as: name, into: directory) }
         try delete()
     }
 
-    private static func copy(_ source: borrowing Recording, as name: FileName, into directory: FilePath) throws {
-        let part = directory.appending(name.appending(CachedName.partSuffix))
+    private func copy(as name: FileName, into directory: FilePath) throws {
+        let part = directory.appending(ownName.appending(CachedName.partSuffix))
+        // What an earlier try has left; the name is this item's alone.
         try FileSystem.removeIfExists(part)
         do {
-            let file = try FileSystem.open(part, .creating)
-            let copied = try file.copy(from: source.file, size: source.size, progress: { _ in }, passing: { _ in })
-            guard copied.count == source.size else {
-                throw Fault(.recordingChanged, "it became shorter while it was moved")
+            try fill(part)
+            try name.withFreeName(in: directory) { (target) throws(SystemError) in
+                try FileSystem.renameWithoutReplacing(part, to: target)
             }
-            try file.setModified(source.modified)
-            try withFreeName(like: name, in: directory) { (target) throws(SystemError) in
-                try FileSystem.publish(file, from: part, to: target)
-            }
+            try FileSystem.synchroniseDirectory(directory)
         } catch {
             try FileSystem.removeIfExists(part)
             throw error
         }
     }
 
-    private static func holds(_ identity: RecordingIdentity, as name: FileName, in directory: FilePath) throws -> Bool {
-        guard let there = Recording.identityIfPresent(at: directory.appending(name)) else { return false }
-        return there.hasSameContent(as: identity) && there.modified == identity.modified
+    private func fill(_ part: FilePath) throws {
+        let source = try Recording(aside)
+        let file = try FileSystem.open(part, .creating)
+        let copied = try file.copy(from: source.file, size: source.size, progress: { _ in }, passing: { _ in })
+        guard copied.count == source.size else {
+            throw Fault(.recordingChanged, "it became shorter while it was moved")
+        }
+        try file.takeAttributes(from: source.file)
+        try file.setModified(source.modified)
+        try file.synchronise()
     }
 
-    /// Calls with `name`, `name-2` … until one is free.
-    private static func withFreeName(
-        like name: FileName, in directory: FilePath, _ body: (FilePath) throws(SystemError) -> Void
-    ) throws(SystemError) {
-        for ordinal in 1...9999 {
-            do {
-                return try body(directory.appending(name.numbered(ordinal)))
-            } catch {
-                guard error.alreadyExists else { throw error }
-            }
-        }
-        throw SystemError("find a free name for", directory.appending(name), code: SystemError.outOfSpaceCode)
+    private func holds(_ name: FileName, in directory: FilePath) throws -> Bool {
+        guard let there = Recording.identityIfPresent(at: directory.appending(name)) else { return false }
+        return there.hasSameContent(as: identity) && there.modified == identity.modified
     }
 }
 
 extension FileName {
-    /// `clip.mov`, `clip-2.mov`, `clip-3.mov` …
-    func numbered(_ ordinal: Int) -> FileName {
-        if ordinal <= 1 { return self }
-        let ending = fileExtension.isEmpty ? [] : [UInt8(ascii: ".")] + fileExtension
-        return FileName(bytes: stem + Array("-\(ordinal)".utf8) + ending) ?? appending("-\(ordinal)")
+    /// `clip.mov`, `clip-2.mov`, `clip-3.mov` …, cut in its stem where it would have more than `limit` bytes.
+    func numbered(_ ordinal: Int, limit: Int = 255) -> FileName {
+        var ending = ordinal <= 1 ? [] : Array("-\(ordinal)".utf8)
+        if !fileExtension.isEmpty { ending += [UInt8(ascii: ".")] + fileExtension }
+        var room = max(1, limit - ending.count)
+        // Not in the middle of a character.
+        while room > 1, stem.count > room, stem[room] & 0xC0 == 0x80 { room -= 1 }
+        return FileName(bytes: Array(stem.prefix(room)) + ending.suffix(limit - 1)) ?? self
+    }
+
+    /// Calls with paths of this name, `-2`, `-3` … in the directory, until one is free.
+    ///
+    /// - Parameters:
+    ///   - directory: where.
+    ///   - body: takes the name; throws `alreadyExists` where somebody has it.
+    /// - Throws: what `body` throws otherwise.
+    func withFreeName(
+        in directory: FilePath, _ body: (FilePath) throws(SystemError) -> Void
+    ) throws(SystemError) {
+        for ordinal in 1...9999 {
+            do {
+                return try body(directory.appending(numbered(ordinal)))
+            } catch {
+                guard error.alreadyExists else { throw error }
+            }
+        }
+        throw SystemError("find a free name for", directory.appending(self), code: SystemError.outOfSpaceCode)
     }
 }

@@ -9,6 +9,8 @@ package struct Trash: Sendable {
     private let user: UInt32
     private let now: @Sendable () -> Date
 
+    private static let noteSuffix = ".trashinfo"
+
     package init(home: FilePath?, user: UInt32, now: @escaping @Sendable () -> Date) {
         self.home = home
         self.user = user
@@ -28,8 +30,8 @@ package struct Trash: Sendable {
         let date = WallClock.time(now())
         let text = "[Trash Info]\nPath=\(shown)\nDeletionDate=\(Self.text(date))\n"
         for ordinal in 1...9999 {
-            let taken = name.numbered(ordinal)
-            let note = info.appending(taken.appending(".trashinfo"))
+            let taken = name.numbered(ordinal, limit: 255 - Self.noteSuffix.utf8.count)
+            let note = info.appending(taken.appending(Self.noteSuffix))
             // Its note, made first and exclusively, makes the name ours.
             guard try Self.write(text, to: note) else { continue }
             guard try Self.rename(path, to: files.appending(taken), orRemove: note) else { continue }

@@ -129,9 +129,54 @@ struct SettingsAtWorkTests {
         let outcome = try await home.run(["capture.bin", "--to", "nas"])
         #expect(outcome.status == 75 && outcome.errors.contains("timetable of “nas”"), "\(outcome.errors)")
         #expect(try server.log().isEmpty)
+        // Lifted it holds nothing back, and nobody has to know about “retry”; also while it runs.
+        let running = try home.start(["run"])
+        try await eventually("it has begun") { running.errors.contains("working off") }
         try configure("[destination.nas]\nurl = \"\(server.destination)\"\n")
-        _ = try await home.run(["retry", "1"])
-        #expect(try await home.run(["run", "--once"]).status == 0)
+        running.send(SIGHUP)
+        try await eventually("it has arrived") { try server.completed().count == 1 }
+        running.send(SIGTERM)
+        #expect(try await running.wait().status == 0)
+    }
+
+    @Test("a recording that another item still has to copy is not taken away from it")
+    func neededByOthers() async throws {
+        let server = try await BlockServer()
+        let other = try await BlockServer()
+        try recording()
+        _ = try await home.run(["-d", "capture.bin", "--to", server.destination, "--after=delete"])
+        _ = try await home.run(["-d", "capture.bin", "--to", other.destination])
+        let outcome = try await home.run(["run", "--once"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(try server.completed().count == 1 && other.completed().count == 1)
+        #expect(!exists("capture.bin"))
+        #expect(try await item(1)["after"] as? String == "done")
+    }
+
+    @Test("a recording that somebody has moved away meanwhile is not said to have been moved by us")
+    func goneMeanwhile() async throws {
+        let server = try await BlockServer()
+        try recording()
+        try FileManager.default.createDirectory(atPath: home.path + "/done", withIntermediateDirectories: true)
+        _ = try await home.run(
+            ["capture.bin", "--to", server.destination, "--after=move:done"], ["INGEST_CRASH_AT": "after-done-stored"])
+        try FileManager.default.moveItem(atPath: home.path + "/capture.bin", toPath: home.path + "/renamed.bin")
+        let outcome = try await home.run(["run", "--once"])
+        #expect(outcome.status == 0 && outcome.errors.contains("no longer where it was"), "\(outcome.errors)")
+        #expect(!outcome.errors.contains("has been moved"))
+    }
+
+    @Test("removed from the list while its recording has no name: it gets that back")
+    func removedMeanwhile() async throws {
+        let server = try await BlockServer()
+        try recording()
+        _ = try await home.run(
+            ["capture.bin", "--to", server.destination, "--after=delete"], ["INGEST_CRASH_AT": "after-copy-deleted"])
+        let uuid = try #require(try await item()["uuid"] as? String)
+        try FileManager.default.moveItem(
+            atPath: home.path + "/capture.bin", toPath: home.path + "/.ingest-" + uuid.lowercased())
+        #expect(try await home.run(["remove", "1"]).status == 0)
+        #expect(exists("capture.bin"))
     }
 
     // MARK: - After it is there
@@ -195,11 +240,11 @@ struct SettingsAtWorkTests {
 
     @Test("a hook that is down: the copy is kept and the item stays in saving; told at last, it is done")
     func hookDown() async throws {
-        let server = try await BlockServer(arguments: ["--hook", "500,500,500"])
+        let server = try await BlockServer(arguments: ["--hook", "500,500,500,500"])
         let bytes = try recording()
         let first = try await home.run([
             "capture.bin", "--to", server.destination, "--save", server.hook, "--title", "Lecture 1", "--param",
-            "camera=A", "--patience", "1", "--after=delete",
+            "camera=A", "--patience", "0", "--after=delete",
         ])
         #expect(first.status == 75, "\(first.errors)")
         #expect(home.cached.count == 1 && exists("capture.bin"))

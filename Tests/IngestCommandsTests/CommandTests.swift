@@ -70,7 +70,7 @@ struct CommandTests {
             (["--cache=move", "x"], "copy or link"), (["receive", "--json"], "unknown option"),
             (["probe"], "look into"),
             (["--as={nme}", "x"], "there is no {nme}"), (["--after=shred", "x"], "keep, delete, trash or move:DIR"),
-            (["--strip=location", "x"], "goes with --compress"),
+            (["--strip=location", "x"], "goes with --compress"), (["--strip=all", "x"], "nothing or location"),
             (["--save=ftp://x/", "x"], "http or https"), (["--param=a", "x"], "KEY=VALUE"),
             (["--param=url=x", "x"], "another name"),
             (["config", "edit"], "show, path"),
@@ -420,6 +420,57 @@ struct CommandTests {
         try directory.write(Array("jobs = 5".utf8), to: "other.toml")
         #expect(try await run(["config", "--config", "other.toml"]).output.contains("jobs = 5"))
         #expect(try await run(["config"], ["INGEST_CONFIG": "other.toml"]).output.contains("jobs = 5"))
+    }
+
+    @Test(
+        "a configuration that contradicts itself, or would give something away, is refused",
+        arguments: [
+            ("strip = \"location\"", "byte for byte"), ("compress = true\nremux = true", "exclude each other"),
+            ("[destination.x]\nurl = \"http://h/\"\nuser = \"a\"", "go together"),
+            ("[destination.x]\nurl = \"http://h/\"\nuser = \"a:hunter2\"", "a name without"),
+            ("[destination.x]\nurl = \"http://h/\"\ntoken = \"a\"\ntoken-file = \"b\"", "exclude each other"),
+            ("[destination.x]\nurl = \"http://h/\"\ntoken = \"T hunter2\"", "no space"),
+            ("[destination.x]\nurl = \"http://h/\"\ndata-key = \"a\\u0000b\"", "a name"),
+        ])
+    func contradictions(text: String, mention: String) async throws {
+        try configure(text)
+        try directory.write([1, 2, 3], to: "a.mov")
+        let result = try await run(["-d", "a.mov"])
+        #expect(result.status == .usage && result.errors.contains(mention), "\(result.errors)")
+        #expect(!result.errors.contains("hunter2") && result.output.isEmpty)
+    }
+
+    @Test("a token that a file names beside a server goes to no other server")
+    func tokensStayHome() async throws {
+        for (name, text) in [("t", "secret"), ("h", "hook")] {
+            try directory.write(Array(text.utf8), to: ".config/ingest/\(name)").setMode(0o600)
+        }
+        try configure(
+            "to = \"http://127.0.0.1:9/a\"\ntoken-file = \"t\"\nsave = \"http://127.0.0.1:9/h\"\nsave-token-file = \"h\"\n"
+        )
+        try directory.write([1, 2, 3], to: "a.mov")
+        #expect(try await run(["-d", "a.mov"]).status == .done)
+        let own = try await run(["show", "1"]).output
+        #expect(own.contains("--token-file") && own.contains("--save-token-file"))
+        #expect(
+            try await run(["-d", "a.mov", "--to", "http://127.0.0.1:9/c", "--save", "http://127.0.0.1:9/d"]).status
+                == .done)
+        let other = try await run(["show", "2"]).output
+        #expect(!other.contains("token-file"), "\(other)")
+        // Where the file names no server the token is for whatever is typed.
+        try configure("token-file = \"t\"\n")
+        #expect(try await run(["-d", "a.mov", "--to", "http://127.0.0.1:9/e"]).status == .done)
+        #expect(try await run(["show", "3"]).output.contains("--token-file"))
+    }
+
+    @Test("a recording that is reached through a link is not given --after")
+    func linkedRecordings() async throws {
+        try directory.write([1, 2, 3], to: "a.mov")
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path.text + "/l.mov", withDestinationPath: directory.path.text + "/a.mov")
+        let result = try await run(["-d", "l.mov", "--after=delete"])
+        #expect(result.status == .usage && result.errors.contains("symbolic link"))
+        #expect(try await run(["-d", "l.mov"]).status == .done)
     }
 
     @Test("a file is prepared and named as the configuration says; what is typed stands above it")

@@ -132,8 +132,11 @@ struct SettingsTests {
 
     @Test("everything that is wrong is told at once, in the order of the file")
     func all() throws {
-        let result = try read([file("zzz = 1\njobs = true\n[destination.x]\nyyy = 2\n")], ["INGEST_REMUX": "perhaps"])
-        #expect(result.problems.count == 4)
+        let result = try read(
+            [file("zzz = 1\njobs = true\n[destination.x]\nyyy = 2\n")],
+            ["INGEST_REMUX": "perhaps", "INGEST_FORCE": "true"])
+        #expect(result.problems.count == 5)
+        #expect(result.problems[4] == "INGEST_FORCE: “force” is for the command line only")
         #expect(result.problems[0].contains(":1:1:") && result.problems[1].contains(":2:8:"))
         #expect(result.problems[3].contains("INGEST_REMUX takes true or false"))
     }
@@ -143,6 +146,9 @@ struct SettingsTests {
         arguments: [
             ("jobs = ", ":1:"), ("a = 1\na = 2", ":2:"), ("\u{0}", ":1:1"), ("[x", ":1:"),
             ("x = " + String(repeating: "[", count: 40), ":1:"),
+            (String(repeating: "a.", count: 30_000) + "b = 1", ":1:34"),
+            ("# a.b\n[" + String(repeating: "a.", count: 500) + "b]", ":2:35"),
+            ("x = { " + String(repeating: "\"a\" . ", count: 200) + "b = 1 }", ":1:"),
         ])
     func noTOML(text: String, wanted: String) throws {
         let path = try directory.write(Array(text.utf8), to: "broken.toml")
@@ -152,6 +158,13 @@ struct SettingsTests {
             guard let problem = error as? ConfigurationFile.Problem else { return false }
             return problem.sentence.contains("broken.toml\(wanted)") && problem.sentence.contains("not TOML")
         }
+    }
+
+    @Test("points in strings, comments and numbers are no parts of a key")
+    func points() throws {
+        let dots = String(repeating: ".", count: 60)
+        let text = "# \(dots)\nlimit-rate = \"\(dots)\"\nword = ['a\(dots)', \"\"\"\n\(dots)\"\"\"]\n"
+        #expect(try read([file(text)]).problems == [])
     }
 
     @Test("bytes that are not UTF-8, a directory, and a file without end are refused in words")

@@ -24,9 +24,10 @@ struct DisposalTests {
         return (path, try Recording(path).identity())
     }
 
+    @discardableResult
     private func carryOut(
         _ action: AfterAction, _ path: FilePath, _ identity: RecordingIdentity, id: UUID = UUID()
-    ) throws {
+    ) throws -> RecordingDisposal.Outcome {
         try RecordingDisposal(recording: path, identity: identity, id: id).carryOut(action, trash: trash)
     }
 
@@ -35,9 +36,11 @@ struct DisposalTests {
     @Test("deleted, and once more without harm")
     func deleting() throws {
         let (path, identity) = try recording()
-        try carryOut(.delete, path, identity)
+        #expect(try carryOut(.delete, path, identity) == .carriedOut)
         #expect(try files() == [])
-        try carryOut(.delete, path, identity)
+        for action in [AfterAction.delete, .trash, .move(directory.path)] {
+            #expect(try carryOut(action, path, identity) == .gone)
+        }
     }
 
     @Test("only the very file: one that was written to, exchanged or opened for writing stays")
@@ -77,12 +80,43 @@ struct DisposalTests {
         try FileManager.default.moveItem(atPath: path.text, toPath: aside.text)
         try carryOut(.delete, path, identity, id: id)
         #expect(try files() == [])
-        // The same, and a new recording has the old name.
+        // The same, and a new recording has the old name: it is another, and stays.
         let (again, known) = try recording()
         try FileManager.default.moveItem(atPath: again.text, toPath: aside.text)
         try directory.write([1, 2, 3], to: "cards/take 1.mov")
-        #expect(throws: Fault.self) { try carryOut(.delete, again, known, id: id) }
-        #expect(try again.contents() == [1, 2, 3])
+        #expect(try carryOut(.delete, again, known, id: id) == .carriedOut)
+        #expect(try files() == ["take 1.mov"] && again.contents() == [1, 2, 3])
+    }
+
+    @Test("what was changed while it had no name gets one back; so does what is given up")
+    func namedAgain() throws {
+        let (path, identity) = try recording()
+        let id = UUID()
+        let aside = try directory.file("cards/.ingest-\(id.uuidString.lowercased())")
+        try FileManager.default.moveItem(atPath: path.text, toPath: aside.text)
+        try Data(Self.bytes + [1]).write(to: URL(fileURLWithPath: aside.text))
+        #expect(throws: Fault.self) { try carryOut(.delete, path, identity, id: id) }
+        #expect(try files() == ["take 1.mov"] && path.contents() == Self.bytes + [1])
+        try FileManager.default.moveItem(atPath: path.text, toPath: aside.text)
+        try directory.write([1, 2, 3], to: "cards/take 1.mov")
+        try RecordingDisposal(recording: path, identity: identity, id: id).restore()
+        #expect(try files() == ["take 1-2.mov", "take 1.mov"] && path.contents() == [1, 2, 3])
+    }
+
+    @Test("names of 255 bytes find another, for directories and for the trash")
+    func longNames() throws {
+        let name = String(repeating: "ä", count: 125) + "x.mov"
+        try FileSystem.makeDirectory(directory.file("done"))
+        for round in 1...2 {
+            let (path, identity) = try recording("cards/" + name)
+            try carryOut(.move(try directory.file("done")), path, identity)
+            #expect(try files("done").count == round)
+        }
+        #expect(
+            try files("done").allSatisfy { $0.utf8.count <= 255 && $0.hasSuffix(".mov") && !$0.contains("\u{FFFD}") })
+        let (path, identity) = try recording("cards/" + name)
+        try carryOut(.trash, path, identity)
+        #expect(try directory.files(below: "data/Trash/info").count == 1)
     }
 
     @Test("moved under its name, or the next that is free, with time and bytes")
@@ -122,6 +156,47 @@ struct DisposalTests {
         try carryOut(.move(far), again, set)
         #expect(try FileManager.default.contentsOfDirectory(atPath: far.text) == ["take 1.mov"])
         #expect(try files() == [])
+    }
+
+    @Test("two recordings of the same name moved to another disk at once: both are there, and nobody's file is touched")
+    func racingFar() async throws {
+        let far = try TestPath.make("/dev/shm/ingest-test-\(UUID().uuidString)")
+        try FileSystem.makeDirectory(far)
+        defer { try? FileManager.default.removeItem(atPath: far.text) }
+        try Data([9, 9]).write(to: URL(fileURLWithPath: far.text + "/take 1.mov.part"))
+        guard try FileSystem.status(of: far).device != FileSystem.status(of: directory.path).device else { return }
+        var made: [(FilePath, RecordingIdentity, [UInt8])] = []
+        for number in 0..<8 {
+            let bytes = TestBytes.make(20_000_000 + number, seed: UInt64(number + 1))
+            let path = try directory.write(bytes, to: "card\(number)/take 1.mov")
+            made.append((path, try Recording(path).identity(), bytes))
+        }
+        let (recordings, trash) = (made, trash)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (path, identity, _) in recordings {
+                group.addTask {
+                    _ = try RecordingDisposal(recording: path, identity: identity, id: UUID()).carryOut(
+                        .move(far), trash: trash)
+                }
+            }
+            try await group.waitForAll()
+        }
+        let names = try FileManager.default.contentsOfDirectory(atPath: far.text)
+        let arrived = try names.map { [UInt8](try Data(contentsOf: URL(fileURLWithPath: far.text + "/" + $0))) }
+        #expect(names.count == 9 && arrived.contains([9, 9]))
+        for (_, _, bytes) in recordings { #expect(arrived.contains(bytes)) }
+    }
+
+    @Test("moved to another disk it keeps its permissions")
+    func attributesFar() throws {
+        let far = try TestPath.make("/dev/shm/ingest-test-\(UUID().uuidString)")
+        try FileSystem.makeDirectory(far)
+        defer { try? FileManager.default.removeItem(atPath: far.text) }
+        let (path, identity) = try recording()
+        try path.setMode(0o664)
+        try carryOut(.move(far), path, identity)
+        let status = try FileSystem.status(of: far.appending("take 1.mov"))
+        #expect(status.permissions == 0o664 && status.owner == getuid())
     }
 
     @Test("a directory that is not there is said, and the recording stays")
