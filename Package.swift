@@ -87,7 +87,8 @@ let package = Package(
         .target(
             name: "IngestTestSupport", dependencies: ["IngestModel"], path: "Tests/Support",
             exclude: ["block_server.py", "system_fault.c"], swiftSettings: common),
-        .testTarget(name: "IngestModelTests", dependencies: ["IngestModel"], swiftSettings: common),
+        .testTarget(
+            name: "IngestModelTests", dependencies: ["IngestModel", "IngestTestSupport"], swiftSettings: common),
         .testTarget(
             name: "SystemIOTests", dependencies: ["IngestModel", "IngestTestSupport", "SystemIO"],
             swiftSettings: common),

@@ -340,11 +340,66 @@ def upload(place, count):
     return row
 
 
+def network(place, count, link, block):
+    """64 MiB in blocks over a link with delay, against curl that puts the same blocks one after another on one connection."""
+    size, megabits, delay = 64, 200, 100
+    recording = place.home / "64m.bin"
+    recording.write_bytes(os.urandom(size * 2**20))
+    pieces = []
+    for number in range(size // block):
+        piece = place.home / f"piece{number:02}"
+        with open(recording, "rb") as file:
+            file.seek(number * block * 2**20)
+            piece.write_bytes(file.read(block * 2**20))
+        pieces.append(piece)
+    store, sink = emptied(place.home / "store"), emptied(place.home / "nginx")
+    for name in ("put", "tmp", "logs"):
+        (sink / name).mkdir()
+    user = "user root;" if os.geteuid() == 0 else ""
+    (sink / "nginx.conf").write_text(
+        f"{user} worker_processes 1; pid {sink}/nginx.pid; error_log {sink}/logs/error.log; daemon off;\n"
+        f"events {{ worker_connections 64; }}\nhttp {{ access_log off; keepalive_requests 1000; client_body_temp_path {sink}/tmp;"
+        f" proxy_temp_path {sink}/tmp; fastcgi_temp_path {sink}/tmp; uwsgi_temp_path {sink}/tmp; scgi_temp_path {sink}/tmp;\n"
+        f" server {{ listen 10.77.0.2:8081; root {sink}/put; client_max_body_size 0;\n"
+        f"  location / {{ dav_methods PUT; create_full_put_path on; }} }} }}\n"
+    )
+    nginx = shutil.which("nginx") or "/usr/sbin/nginx"
+    subprocess.run([link, "up", str(delay), "0", str(megabits)], check=True, stdout=subprocess.DEVNULL)
+    try:
+        for command in ([place.ingest, "receive", "--open", "--listen", "10.77.0.2:8080", "--store", str(store)],
+                        [nginx, "-p", str(sink), "-c", str(sink / "nginx.conf"), "-e", str(sink / "logs/error.log")]):
+            place.servers.append(subprocess.Popen([link, "srv", *command], env=place.environment, stdin=subprocess.DEVNULL,
+                                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        time.sleep(2)
+
+        def ours():
+            return place.measure([link, "cli", place.ingest, str(recording), "--block-size", f"{block}MiB",
+                                  "--to", "block+http://10.77.0.2:8080/upload"])
+
+        def theirs():
+            words = [word for piece in pieces for word in ("-T", str(piece), f"http://10.77.0.2:8081/{piece.name}")]
+            # Without it curl waits a round trip a piece for permission.
+            return place.measure([link, "cli", "curl", "-fsS", "-H", "Expect:", *words])
+
+        row = pairs(f"64 MiB in blocks of {block} MiB, {delay} ms, {megabits} Mbit/s (peer: curl, the same pieces)", count,
+                    ours, theirs)
+    finally:
+        place.end()
+        place.servers = []
+        subprocess.run([link, "down"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    demand(row, "wall", ratios(row, "wall"), 1.10)
+    floor = size * 2**20 * 8 / (megabits * 1e6) + (size // block + 2) * delay / 1000
+    row.notes.append(f"link and round trips alone, without TCP's slow start: {floor:.1f} s")
+    return row
+
+
 def main():
-    known = ["start", "list", "compress", "upload"]
+    known = ["start", "list", "compress", "upload", "network"]
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measures ingest against other programs.")
     parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--pairs", type=int, default=11, help="pairs a row, at least 6 for an interval (default 11)")
+    parser.add_argument("--link", help="for the row network: a program that makes a slow link between two network namespaces "
+                        "(up RTT_MS LOSS_PCT RATE_MBIT, down, cli COMMAND..., srv COMMAND...; the server is 10.77.0.2)")
     parser.add_argument("--clip", help="the recording for the row compress")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(known)}; default: all")
     options = parser.parse_args()
@@ -354,7 +409,7 @@ def main():
 
     (options.root / ".build/bench").mkdir(parents=True, exist_ok=True)
     rows = []
-    for name in options.rows or known:
+    for name in options.rows or [row for row in known if row != "network" or options.link]:
         with tempfile.TemporaryDirectory(dir=options.root / ".build/bench", prefix="home.") as home:
             place = Place(options.root, Path(home))
             try:
@@ -364,6 +419,11 @@ def main():
                     rows.append(many_items(place, options.pairs))
                 elif name == "compress":
                     rows.append(compress(place, options.pairs, options.clip))
+                elif name == "network":
+                    if not options.link:
+                        raise SystemExit("the row network wants --link")
+                    for block in (1, 16):
+                        rows.append(network(place, options.pairs, options.link, block))
                 else:
                     rows.append(upload(place, options.pairs))
             finally:

@@ -11,9 +11,9 @@ enum RunCommand {
         let options = invocation.options
         let session = try Session(context, invocation, niceness: niceness)
         let mode: Supervisor.Mode = options.once ? .once(patience: options.patience) : .forever
-        if !options.once, !options.quiet { context.say("working off the upload list; stop with ^C") }
         let worked = try await Working.run(
-            context, options, session, mode: mode, ids: nil, reload: { session.reload(context, invocation) })
+            context, options, session, mode: mode, ids: nil, reload: { session.reload(context, invocation) },
+            greeting: options.once ? nil : "working off the upload list; stop with ^C")
         if worked.signal == SIGINT { return .interrupted }
         if worked.isInterrupted { return .done }
         return ExitCode.combined(

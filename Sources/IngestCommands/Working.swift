@@ -14,10 +14,12 @@ enum Working {
 
     static func run(
         _ context: CommandContext, _ options: Options, _ session: Session, mode: Supervisor.Mode, ids: Set<ItemID>?,
-        reload: (@Sendable () -> Void)? = nil
+        reload: (@Sendable () -> Void)? = nil, greeting: String? = nil
     ) async throws -> Result {
         let supervisor = Supervisor(context: session.pipeline, mode: mode, ids: ids)
         let signals = StopSignals(reload: reload) { Task { await supervisor.stop() } }
+        // Whoever reads it may send signals from now on.
+        if let greeting, !options.quiet { context.say(greeting) }
         let shown = Task { await show(session, context, options, supervisor) }
         var failure: (any Error)?
         do {

@@ -105,7 +105,7 @@ final class PictureEncoding {
         let opened = try Encoder(
             video: Encoder.VideoSettings(
                 codec: choice.encoder, format: format, timeBase: timeBase, frameRate: rate,
-                keyFrameDistance: max(1, Int((rate.value * choice.keyFrameSeconds).rounded())),
+                keyFrameDistance: choice.keyFrames.distance(framesPerSecond: rate.value),
                 mostBFrames: choice.codec == .h264 ? 3 : nil, threads: settings.threads,
                 options: choice.options(threads: settings.threads), tag: choice.tag))
         encoder = opened
