@@ -44,6 +44,17 @@ package final class Decoder {
         avcodec_free_context(&context)
     }
 
+    /// Decodes no more than is needed to find out whether it can be: pictures are not smoothed at the edges of their blocks
+    /// (`AVCodecContext.skip_loop_filter`).
+    package func onlyChecks() {
+        context?.pointee.skip_loop_filter = AVDISCARD_ALL
+    }
+
+    /// Whether pictures that no other is made from are passed over, from the next packet on (`AVCodecContext.skip_frame`).
+    package func passesOverUnreferenced(_ passes: Bool) {
+        context?.pointee.skip_frame = passes ? AVDISCARD_NONREF : AVDISCARD_DEFAULT
+    }
+
     /// What has to be sent for a packet: it itself, but for codecs whose packets hold more than the decoder takes at once.
     package func pieces(of packet: Packet) throws(FFmpegError) -> [Packet] {
         guard let splitter else { return [packet] }
