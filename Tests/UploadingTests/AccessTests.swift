@@ -188,4 +188,89 @@ struct AccessTests {
         #expect(refusal?.code == .credentials)
         #expect(try strict.told().count == 2)
     }
+
+    // MARK: - Servers that mean ill
+
+    /// A server that reads a request, sends `head`, then `again` for ever, slowly if asked to.
+    private func hostile(_ head: String, again: String = "", pause: Double = 0) async throws -> (RunningProgram, String)
+    {
+        let script = """
+            import socket, sys, threading, time
+            head, again, pause = sys.argv[1].encode(), sys.argv[2].encode(), float(sys.argv[3])
+            s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True)
+            def serve(c):
+                try:
+                    c.settimeout(1); c.recv(1 << 20); c.settimeout(None); c.sendall(head)
+                    while again: c.sendall(again); time.sleep(pause)
+                    c.shutdown(socket.SHUT_WR); time.sleep(1)
+                except OSError: pass
+                c.close()
+            while True: threading.Thread(target=serve, args=(s.accept()[0],), daemon=True).start()
+            """
+        let server = try RunningProgram(
+            "/usr/bin/env", ["python3", "-c", script, head, again, "\(pause)"],
+            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"])
+        try await eventually("it listens") { server.output.hasSuffix("\n") }
+        return (server, "http://127.0.0.1:\(server.output.trimmingCharacters(in: .newlines))/upload")
+    }
+
+    private static func json(_ body: String) -> String {
+        "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+    }
+
+    @Test(
+        "answers that mean ill end in words, soon, and with nothing taken for granted",
+        arguments: [
+            (
+                "HTTP/1.1 200 OK\r\n", "X-More: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n",
+                Fault.Code.invalidAnswer
+            ),
+            (
+                "HTTP/1.1 200 OK\r\n\r\n{\"data\":[", "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",",
+                .invalidAnswer
+            ),
+            (json("{\"data\":" + String(repeating: "[", count: 100_000)), "", .invalidAnswer),
+            (json("{\"data\":{\"upToken\":{\"a\":1}}}"), "", .invalidAnswer),
+            (json("{\"data\":{\"upToken\":\"\"}}"), "", .invalidAnswer),
+            ("HTTP/1.1 307 x\r\nLocation: ftp://127.0.0.1/\r\nContent-Length: 0\r\n\r\n", "", .redirected),
+            ("HTTP/1.1 308 x\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n", "", .redirected),
+            ("HTTP/1.1 307 x\r\nLocation: http://user:pw@127.0.0.1/\r\nContent-Length: 0\r\n\r\n", "", .redirected),
+            ("HTTP/1.1 307 x\r\nContent-Length: 0\r\n\r\n", "", .redirected),
+        ])
+    func illAnswers(head: String, again: String, code: Fault.Code) async throws {
+        let (server, url) = try await hostile(head, again: again)
+        let began = ContinuousClock.now
+        let refusal = await fault {
+            _ = try await BlockDestination(access(url)).upload(source(), from: nil, ledger: TestLedger())
+        }
+        #expect(refusal?.code == code, "\(refusal?.reason ?? "")")
+        #expect(ContinuousClock.now - began < .seconds(60))
+        server.send(SIGKILL)
+    }
+
+    @Test("what a server says reaches nobody with its control characters, nor at any length")
+    func words() async throws {
+        let body =
+            "{\"error\":{\"code\":\"field\",\"message\":\"\\u001b[2J\\u0007red\\nline \(String(repeating: "x", count: 5000))\"}}"
+        let (server, url) = try await hostile("HTTP/1.1 400 Bad\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        let refusal = await fault {
+            _ = try await BlockDestination(access(url)).upload(source(), from: nil, ledger: TestLedger())
+        }
+        let reason = refusal?.reason ?? ""
+        #expect(reason.contains("red") && reason.count < 400)
+        #expect(!reason.unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F })
+        server.send(SIGKILL)
+    }
+
+    @Test("an answer that drips does not last for ever")
+    func dripping() async throws {
+        let (server, url) = try await hostile("HTTP/1.1 200 OK\r\n\r\n{\"data\":", again: " ", pause: 0.3)
+        let client = HTTPClient(proxies: .none)
+        let began = ContinuousClock.now
+        await #expect(throws: HTTPClientError.self) {
+            _ = try await client.send(HTTPRequest(.post, url, body: HTTPBody([.bytes([1])]), answerTimeout: 2))
+        }
+        #expect(ContinuousClock.now - began < .seconds(20))
+        server.send(SIGKILL)
+    }
 }
