@@ -13,15 +13,6 @@ struct HardDaysTests {
         home = try TestHome()
     }
 
-    @discardableResult
-    private func recording(_ name: String = "capture.bin", size: Int = 3 * 1_048_576 + 4711, seed: UInt64 = 1) throws
-        -> [UInt8]
-    {
-        let bytes = TestBytes.make(size, seed: seed)
-        try home.directory.write(bytes, to: name)
-        return bytes
-    }
-
     // MARK: - Disks
 
     /// Runs a script as root of mounts of its own, in which `$I` is the program; `nil` where the system has no such thing.
@@ -40,7 +31,7 @@ struct HardDaysTests {
     @Test("the disk of the cache is full, while copying and while encoding: not now, nothing half done, then on")
     func fullCache() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         let clip = try TestPlace.fixture("capture.mov").text
         let lines = try await withOwnMounts(
             """
@@ -62,7 +53,7 @@ struct HardDaysTests {
     @Test("the disk of the list is full: it can still be read, an upload stops in good order and goes on later")
     func fullList() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         let lines = try await withOwnMounts(
             """
             mount -t tmpfs -o size=8m none .local/state
@@ -85,7 +76,7 @@ struct HardDaysTests {
 
     @Test("the receiver's disk is full: told as such, waited for, then received")
     func fullReceiver() async throws {
-        let bytes = try recording()
+        let bytes = try home.recording()
         let lines = try await withOwnMounts(
             """
             mount -t tmpfs -o size=2m none store
@@ -105,7 +96,7 @@ struct HardDaysTests {
     @Test("a cache that is read only is told in words, once; written to again, it is used")
     func readOnlyCache() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         let lines = try await withOwnMounts(
             """
             mkdir -p .cache/Video; mount --bind .cache .cache; mount -o remount,ro,bind .cache
@@ -122,7 +113,7 @@ struct HardDaysTests {
     @Test("a copy that cannot be deleted stays owed, is told, and does not keep the processor busy")
     func undeletableCopy() async throws {
         let server = try await BlockServer(["slow:3@4"])
-        try recording()
+        try home.recording()
         let lines = try await withOwnMounts(
             """
             mkdir -p .cache/Video; mount --bind .cache .cache
@@ -150,7 +141,7 @@ struct HardDaysTests {
     @Test("a quota is a full disk: not now, nothing half done")
     func quota() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         let fault = try await systemFault([
             "DISK_FAULT_WRITE": "/Video/", "DISK_FAULT_AFTER": "1500000", "DISK_FAULT_CODE": "\(EDQUOT)",
         ])
@@ -164,7 +155,7 @@ struct HardDaysTests {
     @Test("a card that cannot be read any more fails in words and leaves nothing half done")
     func dyingCard() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         let fault = try await systemFault([
             "DISK_FAULT_READ": "/capture.bin", "DISK_FAULT_AFTER": "2500000", "DISK_FAULT_CODE": "\(EIO)",
         ])
@@ -176,7 +167,7 @@ struct HardDaysTests {
     @Test("the cache is a link to a directory on another disk, or leads nowhere")
     func linkedCache() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         try FileManager.default.createDirectory(atPath: home.path + "/.cache", withIntermediateDirectories: true)
         try FileManager.default.createDirectory(atPath: home.path + "/big", withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(atPath: home.cachePath, withDestinationPath: home.path + "/big")
@@ -189,7 +180,7 @@ struct HardDaysTests {
 
     @Test("a list that another program keeps locked: not now, in words; then on")
     func lockedList() async throws {
-        try recording()
+        try home.recording()
         _ = try await home.run(["-d", "capture.bin"])
         let script = """
             import sqlite3, sys, time
@@ -221,7 +212,7 @@ struct HardDaysTests {
     @Test("a clock at 1970, and one that is years ahead: everything arrives", arguments: strangeTimes)
     func strangeClocks(time: Double) async throws {
         let server = try await BlockServer(["500@2"])
-        let bytes = try recording()
+        let bytes = try home.recording()
         let outcome = try await run(at: time, ["capture.bin", "--to", server.destination])
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
@@ -233,7 +224,7 @@ struct HardDaysTests {
     @Test("set back by years while a file waits for its next try: it does not wait for years")
     func setBack() async throws {
         let server = try await BlockServer(["503:600@2"])
-        try recording()
+        try home.recording()
         let first = try await run(
             at: Self.strangeTimes[1], ["capture.bin", "--to", server.destination, "--patience", "1"])
         #expect(first.status == 75, "\(first.errors)")
@@ -244,7 +235,7 @@ struct HardDaysTests {
 
     @Test("asleep in the middle of a block while the server is started anew: it goes on where it was")
     func asleep() async throws {
-        let bytes = try recording()
+        let bytes = try home.recording()
         func receive(_ port: String) async throws -> RunningProgram {
             let receiver = try home.start(["receive", "--listen", "127.0.0.1:\(port)", "--store", "store"])
             try await eventually("it listens") { receiver.output.hasSuffix("\n") }
@@ -279,7 +270,7 @@ struct HardDaysTests {
     @Test("a proxy that answers for the server is not believed; without it the file arrives")
     func proxy() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         let script = """
             import http.server
             class H(http.server.BaseHTTPRequestHandler):
@@ -302,7 +293,7 @@ struct HardDaysTests {
 
     @Test("a name that cannot be resolved: not now, in words")
     func deadDNS() async throws {
-        try recording()
+        try home.recording()
         let outcome = try await home.run([
             "capture.bin", "--to", "https://no.such.host.invalid/upload", "--patience", "1",
         ])
@@ -312,7 +303,7 @@ struct HardDaysTests {
 
     @Test("a receiver that was restored from a backup in the middle knows less: it gets the rest again")
     func restored() async throws {
-        let bytes = try recording()
+        let bytes = try home.recording()
         func receive() async throws -> (RunningProgram, String) {
             let receiver = try home.start(["receive", "--listen", "127.0.0.1:0", "--store", "store"])
             try await eventually("it listens") { receiver.output.hasSuffix("\n") }
@@ -366,7 +357,7 @@ struct HardDaysTests {
     func everybodyAtOnce() async throws {
         let server = try await BlockServer(["500@1", "500@2", "lost@2", "503:1@1"])
         let count = 24
-        for number in 1...count { try recording("f\(number)", size: 150_000 + number, seed: UInt64(number)) }
+        for number in 1...count { try home.recording("f\(number)", size: 150_000 + number, seed: UInt64(number)) }
         _ = try await home.run(
             ["-q", "-d"] + (1...count / 2).map { "f\($0)" } + ["--to", server.destination, "--block-size=64KiB"])
         let commands: [[String]] = [

@@ -13,13 +13,6 @@ struct SettingsAtWorkTests {
         home = try TestHome()
     }
 
-    @discardableResult
-    private func recording(_ name: String = "capture.bin", size: Int = 3 * 1_048_576 + 4711) throws -> [UInt8] {
-        let bytes = TestBytes.make(size)
-        try home.directory.write(bytes, to: name)
-        return bytes
-    }
-
     private func configure(_ text: String) throws {
         try home.directory.write(Array(text.utf8), to: ".config/ingest/config.toml").setMode(0o600)
     }
@@ -46,7 +39,7 @@ struct SettingsAtWorkTests {
             block-size = "512KiB"
             data-key = "result"
             """)
-        let bytes = try recording("cam1/capture.bin")
+        let bytes = try home.recording("cam1/capture.bin")
         let outcome = try await home.run(["cam1/capture.bin"])
         #expect(outcome.status == 0, "\(outcome.errors)")
         let done = try #require(try server.completed().first)
@@ -65,7 +58,7 @@ struct SettingsAtWorkTests {
         let server = try await BlockServer()
         let text = "[destination.nas]\nurl = \"\(server.destination)\"\n"
         try configure(text)
-        try recording()
+        try home.recording()
         _ = try await home.run(["-d", "capture.bin", "--to", "nas"])
         try configure("")
         let lost = try await home.run(["run", "--once"])
@@ -81,7 +74,7 @@ struct SettingsAtWorkTests {
         let server = try await BlockServer()
         let table = "[destination.nas]\nurl = \"\(server.destination)\"\n"
         try configure(table + "limit-rate = \"100k\"\n")
-        try recording()
+        try home.recording()
         _ = try await home.run(["-d", "capture.bin", "--to", "nas", "--block-size=128KiB"])
         let running = try home.start(["run", "--once"])
         try await eventually("a block has arrived") { try server.blocks().count >= 1 }
@@ -103,7 +96,7 @@ struct SettingsAtWorkTests {
         let receiver = try home.start(["receive", "--listen=127.0.0.1:0", "--store=store", "--token-file=token"])
         try await eventually("it listens") { receiver.output.hasSuffix("\n") }
         let url = receiver.output.split(separator: " ").last?.trimmingCharacters(in: .newlines) ?? ""
-        try recording(size: 1000)
+        try home.recording(size: 1000)
         func upload(_ token: String) async throws -> Int32 {
             try await home.run(["capture.bin", "--to", "block+\(url)/upload"], ["INGEST_TOKEN": token]).status
         }
@@ -125,7 +118,7 @@ struct SettingsAtWorkTests {
     func closed() async throws {
         let server = try await BlockServer()
         try configure("[destination.nas]\nurl = \"\(server.destination)\"\ntimetable = \"0:00-24:00 off\"\n")
-        try recording(size: 1000)
+        try home.recording(size: 1000)
         let outcome = try await home.run(["capture.bin", "--to", "nas"])
         #expect(outcome.status == 75 && outcome.errors.contains("timetable of “nas”"), "\(outcome.errors)")
         #expect(try server.log().isEmpty)
@@ -143,7 +136,7 @@ struct SettingsAtWorkTests {
     func neededByOthers() async throws {
         let server = try await BlockServer()
         let other = try await BlockServer()
-        try recording()
+        try home.recording()
         _ = try await home.run(["-d", "capture.bin", "--to", server.destination, "--after=delete"])
         _ = try await home.run(["-d", "capture.bin", "--to", other.destination])
         let outcome = try await home.run(["run", "--once"])
@@ -156,7 +149,7 @@ struct SettingsAtWorkTests {
     @Test("a recording that somebody has moved away meanwhile is not said to have been moved by us")
     func goneMeanwhile() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         try FileManager.default.createDirectory(atPath: home.path + "/done", withIntermediateDirectories: true)
         _ = try await home.run(
             ["capture.bin", "--to", server.destination, "--after=move:done"], ["INGEST_CRASH_AT": "after-done-stored"])
@@ -169,7 +162,7 @@ struct SettingsAtWorkTests {
     @Test("removed from the list while its recording has no name: it gets that back")
     func removedMeanwhile() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         _ = try await home.run(
             ["capture.bin", "--to", server.destination, "--after=delete"], ["INGEST_CRASH_AT": "after-copy-deleted"])
         let uuid = try #require(try await item()["uuid"] as? String)
@@ -187,7 +180,7 @@ struct SettingsAtWorkTests {
     func after(action: String) async throws {
         try FileManager.default.createDirectory(atPath: home.path + "/done", withIntermediateDirectories: true)
         let server = try await BlockServer(["500@2", "500@2"])
-        let bytes = try recording()
+        let bytes = try home.recording()
         let outcome = try await home.run(["capture.bin", "--to", server.destination, "--after", action])
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(!exists("capture.bin") && home.cached == [])
@@ -195,7 +188,7 @@ struct SettingsAtWorkTests {
         let place = ["trash": ".local/share/Trash/files/capture.bin", "move:done": "done/capture.bin"][action]
         if let place { #expect(try home.directory.file(place).contents() == bytes) }
         // Given once more it is a new recording, not a memory.
-        try recording()
+        try home.recording()
         #expect(try await home.run(["capture.bin", "--to", server.destination]).status == 0)
         #expect(exists("capture.bin"))
     }
@@ -205,7 +198,7 @@ struct SettingsAtWorkTests {
         arguments: ["after-receipt-stored", "after-done-stored", "after-copy-deleted", "after-disposal"])
     func afterCrash(point: String) async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         let crashed = try await home.run(
             ["capture.bin", "--to", server.destination, "--after=delete"], ["INGEST_CRASH_AT": point])
         #expect(crashed.status == 1009)
@@ -220,7 +213,7 @@ struct SettingsAtWorkTests {
     @Test("a recording that was replaced in the meantime stays; that is told, and can be tried again")
     func afterChange() async throws {
         let server = try await BlockServer(["slow:2@3"])
-        try recording()
+        try home.recording()
         let running = try home.start(["capture.bin", "--to", server.destination, "--after=delete"])
         try await eventually("two blocks are there") { try server.blocks().count >= 2 }
         try home.directory.write([1, 2, 3], to: "capture.bin")
@@ -241,7 +234,7 @@ struct SettingsAtWorkTests {
     @Test("a hook that is down: the copy is kept and the item stays in saving; told at last, it is done")
     func hookDown() async throws {
         let server = try await BlockServer(arguments: ["--hook", "500,500,500,500"])
-        let bytes = try recording()
+        let bytes = try home.recording()
         let first = try await home.run([
             "capture.bin", "--to", server.destination, "--save", server.hook, "--title", "Lecture 1", "--param",
             "camera=A", "--patience", "0", "--after=delete",
@@ -264,7 +257,7 @@ struct SettingsAtWorkTests {
     @Test("killed between the hook's answer and the list: told again under the same key, and done")
     func hookCrash() async throws {
         let server = try await BlockServer()
-        try recording()
+        try home.recording()
         let crashed = try await home.run(
             ["capture.bin", "--to", server.destination, "--save", server.hook],
             ["INGEST_CRASH_AT": "after-hook-answered"])
@@ -277,7 +270,7 @@ struct SettingsAtWorkTests {
     @Test("a hook that refuses: failed, everything kept; cancelled then, nothing is deleted over there")
     func hookRefusal() async throws {
         let server = try await BlockServer(arguments: ["--hook", "422"])
-        try recording()
+        try home.recording()
         let outcome = try await home.run(["capture.bin", "--to", server.destination, "--save", server.hook])
         #expect(outcome.status == 1 && outcome.errors.contains("save hook refused"), "\(outcome.errors)")
         #expect(home.cached.count == 1)
@@ -333,7 +326,7 @@ struct SettingsAtWorkTests {
         let path = home.path + "/bin:" + (home.environment["PATH"] ?? "/usr/bin:/bin")
         let log = { (try? String(contentsOfFile: home.path + "/awake", encoding: .utf8)) ?? "" }
         let server = try await BlockServer(["slow:3@2"])
-        try recording()
+        try home.recording()
         let outcome = try await home.run(["capture.bin", "--to", server.destination], ["PATH": path])
         #expect(outcome.status == 0)
         #expect(log().hasPrefix("begin --what=sleep --who=ingest --why=recordings are on their way --mode=block "))
@@ -352,7 +345,7 @@ struct SettingsAtWorkTests {
     @Test("completions in bash: commands, options, presets behind “=”, ids, destinations, files")
     func bash() async throws {
         try configure("[destination.nas]\nurl = \"http://127.0.0.1:9/up\"\n")
-        try recording("clip one.mov", size: 10)
+        try home.recording("clip one.mov", size: 10)
         _ = try await home.run(["-d", "clip one.mov"])
         let complete = { (words: [String]) async throws -> [String] in
             let script = """
@@ -380,7 +373,7 @@ struct SettingsAtWorkTests {
 
     @Test("completions in fish")
     func fish() async throws {
-        try recording("clip.mov", size: 10)
+        try home.recording("clip.mov", size: 10)
         _ = try await home.run(["-d", "clip.mov"])
         let script = """
             set -x PATH '\(TestPlace.programs)' $PATH
@@ -406,7 +399,7 @@ struct SettingsAtWorkTests {
 
     @Test("completions in zsh")
     func zsh() async throws {
-        try recording("clip.mov", size: 10)
+        try home.recording("clip.mov", size: 10)
         _ = try await home.run(["-d", "clip.mov"])
         let driver = """
             import os, pty, re, select, sys, time

@@ -13,15 +13,6 @@ struct WorkTests {
         home = try TestHome()
     }
 
-    @discardableResult
-    private func recording(_ name: String = "capture.bin", size: Int = 3 * 1_048_576 + 4711, seed: UInt64 = 1) throws
-        -> [UInt8]
-    {
-        let bytes = TestBytes.make(size, seed: seed)
-        try home.directory.write(bytes, to: name)
-        return bytes
-    }
-
     @Test("nothing configured: compressed, received, cleaned up; standard output is the URL")
     func builtIn() async throws {
         let outcome = try await home.run([TestPlace.fixture("capture.mov").text, "--compress=fast"])
@@ -77,7 +68,7 @@ struct WorkTests {
         "pausing from another process stops an upload at once; resuming goes on there", arguments: ["pause", "cancel"])
     func asked(wish: String) async throws {
         let server = try await BlockServer()
-        try recording(size: 8 << 20)
+        try home.recording(size: 8 << 20)
         let program = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "2M"])
         try await eventually("two blocks are up") { try server.blocks().count >= 2 }
         let asked = try await home.run([wish, "1"])
@@ -123,7 +114,7 @@ struct WorkTests {
     @Test("signals: ^C is 130 and keeps everything, TERM ends a run with 0 and a file with 130, a second ^C is at once")
     func signals() async throws {
         let server = try await BlockServer()
-        let bytes = try recording(size: 8 << 20)
+        let bytes = try home.recording(size: 8 << 20)
         for (words, signal, status) in [
             (["capture.bin", "--to", server.destination, "--limit-rate", "2M"], SIGINT, 130), (["run"], SIGTERM, 0),
             (["run", "--once"], SIGINT, 130),
@@ -149,7 +140,7 @@ struct WorkTests {
     @Test("whoever asks for a recording that another process uploads follows it, and ends as it does")
     func following() async throws {
         let server = try await BlockServer()
-        try recording(size: 6 << 20)
+        try home.recording(size: 6 << 20)
         let first = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "3M"])
         try await eventually("a block is up") { try server.blocks().count >= 1 }
         let second = try home.start(["capture.bin", "--to", server.destination])
@@ -164,7 +155,7 @@ struct WorkTests {
     @Test("several that bring the same recording at once bring it once")
     func sameRecordingAtOnce() async throws {
         let server = try await BlockServer()
-        try recording(size: 600_000)
+        try home.recording(size: 600_000)
         let programs = try (0..<5).map { _ in
             try home.start(["capture.bin", "--to", server.destination, "--block-size", "100k", "--limit-rate", "500k"])
         }
@@ -181,8 +172,8 @@ struct WorkTests {
 
     @Test("a recording that is called like an unfinished copy is no less safe")
     func partNames() async throws {
-        try recording("a.part", size: 200_000, seed: 3)
-        try recording("a", size: 100_000, seed: 4)
+        try home.recording("a.part", size: 200_000, seed: 3)
+        try home.recording("a", size: 100_000, seed: 4)
         let kept = try home.directory.file("a.part").contents()
         _ = try await home.run(["-d", "a.part", "a", "--to", "http://127.0.0.1:1/upload"])
         _ = try await home.run(["pause", "2"])
@@ -223,7 +214,7 @@ struct WorkTests {
     @Test("a linked recording that changes while it is uploaded is taken again as it then is")
     func linkChangedMeanwhile() async throws {
         let server = try await BlockServer()
-        let bytes = try recording(size: 3 << 20)
+        let bytes = try home.recording(size: 3 << 20)
         let program = try home.start(
             ["capture.bin", "--cache", "link", "--to", server.destination, "--limit-rate", "2M"])
         try await eventually("a block is up") { try server.blocks().count >= 1 }
@@ -238,14 +229,14 @@ struct WorkTests {
     @Test("files with the same bytes are recordings of their own; one that was moved goes on")
     func sameBytes() async throws {
         let server = try await BlockServer()
-        try recording("a.bin")
-        try recording("b.bin")
+        try home.recording("a.bin")
+        try home.recording("b.bin")
         let both = try await home.run(["a.bin", "b.bin", "--to", server.destination])
         #expect(both.status == 0 && both.output.split(separator: "\n").count == 2)
         #expect(try server.completed().count == 2)
         let again = try await home.run(["a.bin", "--to", server.destination])
         #expect(again.status == 0 && again.errors.contains("was uploaded before, as item 1"), "\(again.errors)")
-        try recording("c.bin", seed: 4)
+        try home.recording("c.bin", seed: 4)
         _ = try await home.run(["c.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
         try FileManager.default.moveItem(atPath: home.path + "/c.bin", toPath: home.path + "/d.bin")
         let moved = try await home.run(["d.bin", "--to", server.destination])
@@ -256,7 +247,7 @@ struct WorkTests {
     @Test("interrupted: how many files are done, and what must stay where it is")
     func interruptions() async throws {
         let server = try await BlockServer()
-        for name in ["a.bin", "b.bin", "c.bin"] { try recording(name, seed: UInt64(name.utf8.first ?? 0)) }
+        for name in ["a.bin", "b.bin", "c.bin"] { try home.recording(name, seed: UInt64(name.utf8.first ?? 0)) }
         let program = try home.start(
             ["a.bin", "b.bin", "c.bin", "--to", server.destination, "--limit-rate", "2M"])
         try await eventually("the second is on its way") { try server.blocks().count >= 5 }
@@ -274,7 +265,7 @@ struct WorkTests {
     @Test("one that follows takes over when the other dies")
     func takingOver() async throws {
         let server = try await BlockServer()
-        let bytes = try recording(size: 6 << 20)
+        let bytes = try home.recording(size: 6 << 20)
         let first = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "2M"])
         try await eventually("two blocks are up") { try server.blocks().count >= 2 }
         let second = try home.start(["capture.bin", "--to", server.destination])
@@ -294,7 +285,8 @@ struct WorkTests {
         for number in 1...12 {
             names.append("file\(number).bin")
             digests.insert(
-                SHA256.digest(of: try recording("file\(number).bin", size: 300_000 + number, seed: UInt64(number))).hex)
+                SHA256.digest(of: try home.recording("file\(number).bin", size: 300_000 + number, seed: UInt64(number)))
+                    .hex)
         }
         #expect(
             try await home.run(["--detach", "--to", server.destination] + names).output.split(separator: "\n").count
@@ -310,8 +302,8 @@ struct WorkTests {
     @Test("a far side that is away does not hold up another")
     func awayBesideNear() async throws {
         let server = try await BlockServer()
-        try recording("a.bin")
-        let bytes = try recording("b.bin", seed: 2)
+        try home.recording("a.bin")
+        let bytes = try home.recording("b.bin", seed: 2)
         _ = try await home.run(["--detach", "a.bin", "--to", "http://127.0.0.1:1/upload"])
         _ = try await home.run(["--detach", "b.bin", "--to", server.destination])
         let program = try home.start(["run", "--once"])
@@ -325,13 +317,13 @@ struct WorkTests {
 
     @Test("patience: a far side that stays away leaves the file for later, with 75 and its copy kept")
     func patience() async throws {
-        try recording()
+        try home.recording()
         let outcome = try await home.run(["capture.bin", "--to", "http://127.0.0.1:1/upload", "--patience", "1"])
         #expect(outcome.status == 75 && outcome.errors.contains("not now") && outcome.errors.contains("ingest run"))
         #expect(home.cached.count == 1)
         let server = try await BlockServer(["503:600@0"])
         let start = ContinuousClock.now
-        try recording("other.bin", seed: 3)
+        try home.recording("other.bin", seed: 3)
         let demanded = try await home.run(["other.bin", "--to", server.destination, "--patience", "60"])
         #expect(demanded.status == 75)
         #expect(ContinuousClock.now - start < .seconds(30), "Retry-After beyond the patience leaves at once")
@@ -341,7 +333,7 @@ struct WorkTests {
     @Test(
         "an upload that was never opened owes nothing to the far side", arguments: ["refused", "no such server", "404"])
     func neverOpened(how: String) async throws {
-        try recording()
+        try home.recording()
         let server = try await BlockServer(how == "404" ? ["404@0"] : [])
         let url = how == "no such server" ? "http://no-such-host.invalid/upload" : "http://127.0.0.1:1/upload"
         let outcome = try await home.run(
@@ -355,7 +347,7 @@ struct WorkTests {
 
     @Test("what a far side that never comes back should drop is given up after a week")
     func oldDebts() async throws {
-        try recording(size: 4 << 20)
+        try home.recording(size: 4 << 20)
         let server = try await BlockServer()
         _ = try await home.run(
             ["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
@@ -378,7 +370,7 @@ struct WorkTests {
 
     @Test("the list tells who looks after an item")
     func attendance() async throws {
-        try recording()
+        try home.recording()
         let program = try home.start(["capture.bin", "--to", "http://127.0.0.1:1/upload"])
         try await eventually("it waits for another try") { program.errors.contains("next try") }
         let waiting = try await home.run(["list"]).output
@@ -400,7 +392,7 @@ struct WorkTests {
             """
         let silent = try RunningProgram("/usr/bin/env", ["python3", "-c", script], environment: home.environment)
         try await eventually("it listens") { silent.output.hasSuffix("\n") }
-        try recording()
+        try home.recording()
         let port = silent.output.trimmingCharacters(in: .newlines)
         let start = ContinuousClock.now
         let outcome = try await home.run(
@@ -414,7 +406,7 @@ struct WorkTests {
     @Test("a recording that grows is taken again as it then is; one that is replaced goes as it was taken")
     func changingRecordings() async throws {
         let server = try await BlockServer()
-        let bytes = try recording(size: 4 << 20)
+        let bytes = try home.recording(size: 4 << 20)
         func started() async throws -> RunningProgram {
             let program = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "2M"])
             let count = try server.blocks().count
@@ -434,7 +426,7 @@ struct WorkTests {
         #expect(try server.log().contains { $0.dropped != nil && $0.status == 204 })
         _ = try await started()
         try FileManager.default.removeItem(atPath: home.path + "/capture.bin")
-        try recording(size: 4 << 20, seed: 9)
+        try home.recording(size: 4 << 20, seed: 9)
         let replaced = try await home.run(["run", "--once"])
         #expect(replaced.status == 0 && replaced.errors.contains("as it was taken"), "\(replaced.errors)")
         #expect(try server.completed().last?.sha256 == SHA256.digest(of: bytes + [1, 2, 3]).hex)
@@ -451,7 +443,7 @@ struct WorkTests {
     @Test("a recording that grows while it is uploaded goes up again before it counts as done")
     func growingWhileUploaded() async throws {
         let server = try await BlockServer()
-        let bytes = try recording(size: 3 << 20)
+        let bytes = try home.recording(size: 3 << 20)
         let program = try home.start(["capture.bin", "--to", server.destination, "--limit-rate", "2M"])
         try await eventually("a block is up") { try server.blocks().count >= 1 }
         try append([1, 2, 3], to: home.path + "/capture.bin")
@@ -467,7 +459,7 @@ struct WorkTests {
     @Test("a recording that is written piece by piece, opened anew for each, is left alone until it has settled")
     func writtenInPieces() async throws {
         let server = try await BlockServer()
-        let bytes = try recording(size: 1 << 20)
+        let bytes = try home.recording(size: 1 << 20)
         try append([0], to: home.path + "/capture.bin")
         let writer = try RunningProgram(
             "/bin/bash",
@@ -484,7 +476,7 @@ struct WorkTests {
     @Test("a recording that somebody is writing is left alone until it is finished")
     func beingWritten() async throws {
         let server = try await BlockServer()
-        let bytes = try recording(size: 1 << 20)
+        let bytes = try home.recording(size: 1 << 20)
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: home.path + "/capture.bin"))
         try file.seekToEnd()
         try file.write(contentsOf: Data([0]))
@@ -537,7 +529,7 @@ struct WorkTests {
         arguments: ["delete", "cut", "touch", "replace"])
     func lostCopies(how: String) async throws {
         let server = try await BlockServer()
-        let bytes = try recording()
+        let bytes = try home.recording()
         _ = try await home.run(
             ["capture.bin", "--to", server.destination], ["INGEST_CRASH_AT": "after-block-stored:2"])
         let copy = home.cachePath + "/" + (try #require(home.cached.first))
@@ -558,7 +550,7 @@ struct WorkTests {
 
     @Test("a lost copy of a recording that is gone as well fails in words")
     func lostForGood() async throws {
-        try recording()
+        try home.recording()
         _ = try await home.run(["capture.bin"], ["INGEST_CRASH_AT": "after-block-stored:2"])
         try FileManager.default.removeItem(atPath: home.cachePath + "/" + (try #require(home.cached.first)))
         try FileManager.default.removeItem(atPath: home.path + "/capture.bin")
@@ -568,7 +560,7 @@ struct WorkTests {
 
     @Test("never the last copy: without the recording nothing but force deletes it", arguments: ["remove", "cancel"])
     func lastCopy(command: String) async throws {
-        try recording()
+        try home.recording()
         _ = try await home.run(["capture.bin"], ["INGEST_CRASH_AT": "after-block-stored:2"])
         try FileManager.default.removeItem(atPath: home.path + "/capture.bin")
         let refused = try await home.run([command, "1"])
@@ -581,7 +573,7 @@ struct WorkTests {
     @Test("linked instead of copied: nothing is written twice, and a change is noticed")
     func linking() async throws {
         let server = try await BlockServer()
-        let bytes = try recording()
+        let bytes = try home.recording()
         let outcome = try await home.run(["capture.bin", "--cache", "link", "--to", server.destination])
         #expect(outcome.status == 0)
         #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
@@ -606,7 +598,7 @@ struct WorkTests {
 
     @Test("the recording is never touched")
     func untouched() async throws {
-        try recording()
+        try home.recording()
         let before = try FileManager.default.attributesOfItem(atPath: home.path + "/capture.bin")
         #expect(try await home.run(["capture.bin"]).status == 0)
         let after = try FileManager.default.attributesOfItem(atPath: home.path + "/capture.bin")
@@ -623,7 +615,7 @@ struct WorkTests {
             "ünï ’quote\"\n日本.mov", "-dash.mov", String(repeating: "x", count: 250) + ".mov", "--compress", " ",
             "a;rm -rf $HOME.mov",
         ] {
-            let bytes = try recording(name, size: 1000, seed: UInt64(name.count))
+            let bytes = try home.recording(name, size: 1000, seed: UInt64(name.count))
             let outcome = try await home.run(["--to", server.destination, "--", name])
             #expect(outcome.status == 0, "\(name) \(outcome.errors)")
             #expect(try server.completed().last?.sha256 == SHA256.digest(of: bytes).hex)
@@ -647,7 +639,7 @@ struct WorkTests {
         #expect(receiver.status == 1 && receiver.errors.contains("does not hold a token"), "\(receiver.errors)")
         let environment = try await home.run(listening, ["INGEST_TOKEN": content])
         #expect(environment.status == 2 && environment.errors.contains("INGEST_TOKEN"), "\(environment.errors)")
-        try recording()
+        try home.recording()
         let client = try await home.run(
             ["capture.bin", "--token-file", "token", "--to", "http://127.0.0.1:1/upload"])
         #expect(client.status == 1 && client.errors.contains("does not hold a token"), "\(client.errors)")
@@ -661,7 +653,7 @@ struct WorkTests {
             ["receive", "--listen", "127.0.0.1:0", "--store", home.path + "/store"], ["INGEST_TOKEN": "hunter2hunter2"])
         try await eventually("it listens") { receiver.output.contains("listening on http://") }
         let port = try #require(receiver.output.firstMatch(of: /127\.0\.0\.1:(\d+)/)?.1)
-        try recording()
+        try home.recording()
         let url = "http://127.0.0.1:\(port)/upload"
         let without = try await home.run(["capture.bin", "--to", url])
         #expect(without.status == 1 && without.errors.contains("token"))
@@ -698,7 +690,7 @@ struct WorkTests {
             "/usr/bin/env", ["python3", "-c", script, directory], environment: home.environment)
         try await eventually("it listens") { server.output.hasSuffix("\n") }
         let port = server.output.trimmingCharacters(in: .newlines)
-        try recording()
+        try home.recording()
         let outcome = try await home.run(["capture.bin", "--to", "https://127.0.0.1:\(port)/upload", "--patience", "1"])
         #expect(outcome.status == 75 && outcome.errors.contains("certificate"))
         server.send(SIGKILL)
@@ -706,7 +698,7 @@ struct WorkTests {
 
     @Test("a reader that goes away ends the program quietly")
     func closedPipes() async throws {
-        for number in 1...30 { try recording("f\(number)", size: 10, seed: UInt64(number)) }
+        for number in 1...30 { try home.recording("f\(number)", size: 10, seed: UInt64(number)) }
         _ = try await home.run(["--detach"] + (1...30).map { "f\($0)" })
         let program = TestPlace.programs + "/ingest"
         let outcome = try await RunningProgram(
@@ -719,7 +711,7 @@ struct WorkTests {
     @Test("on a terminal: one line that is redrawn, at most ten times a second, and fits")
     func terminal() async throws {
         let server = try await BlockServer()
-        try recording(size: 6 << 20)
+        try home.recording(size: 6 << 20)
         let script = """
             import os, pty, sys, select, struct, fcntl, termios, time
             pid, fd = pty.fork()

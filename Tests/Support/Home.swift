@@ -30,6 +30,16 @@ package final class TestHome: Sendable {
         try await start(arguments, more).wait(seconds: seconds)
     }
 
+    /// Writes a file that counts as a recording, whose last change was a minute ago.
+    @discardableResult
+    package func recording(_ name: String = "capture.bin", size: Int = 3 * 1_048_576 + 4711, seed: UInt64 = 1) throws
+        -> [UInt8]
+    {
+        let bytes = TestBytes.make(size, seed: seed)
+        try directory.write(bytes, to: name)
+        return bytes
+    }
+
     /// Names in the cache but for its tag.
     package var cached: [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: cachePath)) ?? []).filter { $0 != "CACHEDIR.TAG" }
