@@ -467,7 +467,7 @@ SETTINGS = {"preset": "fast", "codec": "auto"}
 def request(work, source, output):
     if work == "probe":
         return {"probe": {"input": source, "settings": SETTINGS}}
-    job = {"input": source, "output": output, "threads": 2}
+    job = {"input": source, "output": output, "threads": 2, "stripsLocation": False}
     if work == "compress":
         job["settings"] = SETTINGS
     return {"prepare": {"_0": job}}

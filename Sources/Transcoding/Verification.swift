@@ -6,8 +6,9 @@ struct Verification {
     let path: FilePath
     let emit: @Sendable (MediaEvent) -> Void
 
-    /// Seconds at the end that are decoded.
-    private static let decodedEnd = 1.0
+    /// Seconds at the end that are decoded: of what was encoded here, and of what was copied as it was found.
+    private static let encodedEnd = 1.0
+    private static let copiedEnd = 3.0
     /// How much longer or shorter a stream may be, in seconds: half of what a person could hear or see as off.
     private static let tolerance = 0.05
 
@@ -101,10 +102,10 @@ struct Verification {
             let input = try open()
             let stream = mediaStreams(of: input)[slot]
             input.select([stream.index])
-            let start = tally.writtenEnd - Self.decodedEnd
+            let start = tally.writtenEnd - (tally.isCopied ? Self.copiedEnd : Self.encodedEnd)
             try? input.seek(toSeconds: max(0, start))
             let decoder = try Decoder(stream, threads: 0)
-            decoder.onlyChecks()
+            if !tally.isCopied { decoder.onlyChecks() }
             var found = StreamTally(kind: tally.kind)
             var last: Double?
             var isAtEnd = false
@@ -112,7 +113,7 @@ struct Verification {
                 let packet = try input.read()
                 isAtEnd = packet == nil
                 // The key frame may lie far before what is to be looked at.
-                if let time = packet?.presentation {
+                if !tally.isCopied, let time = packet?.presentation {
                     decoder.passesOverUnreferenced(stream.timeBase.seconds(time) < start)
                 }
                 var sent = Sent.full
