@@ -54,22 +54,29 @@ package func offPool<Result: Sendable>(
 /// Grows a thread for each piece of work that blocks.
 private let blockingQueue = DispatchQueue(label: "blocking work", attributes: .concurrent)
 
-/// Waits for the named signals on a queue of its own; their default action is switched off.
+/// Waits for the named signals on a queue of its own; their default action is switched off, by Dispatch's own handler.
 ///
 /// `@unchecked`: Dispatch does not mark its sources Sendable; they are only made and cancelled here, which any thread may.
 package final class SignalWatch: @unchecked Sendable {
     private let sources: [any DispatchSourceSignal]
 
-    /// The handler is called on a thread of its own with the signal's number, once each time one arrives.
+    /// Returns once the signals are heard. One that comes before does what it does by default; if it were ignored until then
+    /// it would be lost, and whoever sent it would wait.
+    ///
+    /// - Parameters:
+    ///   - signals: their numbers.
+    ///   - handler: called on a thread of its own with the signal's number, once each time one arrives.
     package init(_ signals: [CInt], handler: @escaping @Sendable (CInt) -> Void) {
         let queue = DispatchQueue(label: "signals")
+        let registered = DispatchSemaphore(value: 0)
         sources = signals.map { number in
-            signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { handler(number) }
+            source.setRegistrationHandler { registered.signal() }
             source.resume()
             return source
         }
+        for _ in signals { registered.wait() }
     }
 
     deinit {

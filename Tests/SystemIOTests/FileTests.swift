@@ -1,6 +1,7 @@
 import Foundation
 import IngestModel
 import IngestTestSupport
+import Synchronization
 import SystemIO
 import Testing
 
@@ -255,6 +256,17 @@ struct ProcessTests {
         let environment = Environment(
             variables: variables, workingDirectory: try TestPath.make("/w"), programDirectory: try TestPath.make("/p"))
         #expect(environment.videoCache?.text == cache)
+    }
+
+    @Test("a signal that comes the moment after they are watched is heard, each time")
+    func signalsAtOnce() async throws {
+        for round in 1...200 {
+            let heard = Mutex(0)
+            let watch = SignalWatch([SIGUSR2]) { _ in heard.withLock { $0 += 1 } }
+            kill(getpid(), SIGUSR2)
+            try await eventually(seconds: 20, "round \(round)") { heard.withLock { $0 } == 1 }
+            withExtendedLifetime(watch) {}
+        }
     }
 
     private actor QueueCounter {
