@@ -20,6 +20,10 @@ enum ConfigCommand {
             context.output.write(JSONText.line(json) + "\n")
             return .done
         }
+        if let objection = invocation.objectionToDestination(context.environment) {
+            context.say(Words.sentence(objection))
+            return .usage
+        }
         for setting in invocation.settings {
             context.output.write(line(setting, OptionDeclaration.table.first { $0.spec.name == setting.name }?.spec))
         }

@@ -127,7 +127,7 @@ enum EventText {
         case .warning(let text): return "\(event.file): " + Words.sentence(text)
         case .retry(let fault, let delay):
             if isQuiet { return nil }
-            let wait = delay < 0.1 ? "at once" : "in \(Decimal.fixed(delay, places: delay < 10 ? 1 : 0)) s"
+            let wait = delay < 0.1 ? "at once" : "in \(Words.wait(delay))"
             return "\(event.file): " + Words.sentence(fault.reason) + " The next try is due \(wait)."
         case .done(let receipt, let original):
             if isQuiet { return nil }

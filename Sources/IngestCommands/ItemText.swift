@@ -56,7 +56,7 @@ enum ItemText {
             switch attendance {
             case .nobody: return "\(fault.reason); nobody works on it; “ingest run” goes on"
             case .lookedAfter, .workedOn:
-                return fault.reason + (wait > 0.5 ? "; next try in \(Words.duration(wait))" : "; it is tried again")
+                return fault.reason + (wait > 0.5 ? "; next try in \(Words.wait(wait))" : "; it is tried again")
             }
         }
         if attendance == .nobody { return "nobody works on it; “ingest run” goes on" }

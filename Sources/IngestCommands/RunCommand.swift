@@ -1,6 +1,7 @@
 import Glibc
 import IngestModel
 import Pipeline
+import UploadList
 
 /// `ingest run [--once]`
 enum RunCommand {
@@ -16,6 +17,12 @@ enum RunCommand {
             greeting: options.once ? nil : "working off the upload list; stop with ^C")
         if worked.signal == SIGINT { return .interrupted }
         if worked.isInterrupted { return .done }
+        let failed = try await session.list.failedCount()
+        if failed > 0, !options.quiet {
+            context.say(
+                "\(Words.count(Int(failed), "item has", "items have")) failed before or now; “ingest list” says why, “ingest retry” "
+                    + "tries again")
+        }
         return ExitCode.combined(
             worked.endings.map { state in
                 switch state {

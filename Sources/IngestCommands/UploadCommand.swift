@@ -120,7 +120,8 @@ enum UploadCommand {
         case .done: return item.after.reason == nil ? .done : .failed
         case .failed: return .failed
         case .cancelled:
-            context.say("\(item.displayName): it was cancelled meanwhile; it was not uploaded")
+            let arrived = item.receipt.map { "it is complete at \($0.url.printable) all the same" }
+            context.say("\(item.displayName): it was cancelled meanwhile; \(arrived ?? "it was not uploaded")")
             return .failed
         case .queued, .preparing, .ready, .uploading, .saving, .paused:
             let why = item.state == .paused ? "it was paused" : item.fault?.reason ?? "it made no progress"

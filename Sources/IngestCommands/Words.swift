@@ -10,6 +10,13 @@ enum Words {
         return hours > 0 ? "\(hours):\(padded(minutes)):\(padded(rest))" : "\(minutes):\(padded(rest))"
     }
 
+    /// `0.4 s`, `35 s`, `12:05`, `3 days`.
+    static func wait(_ seconds: Double) -> String {
+        if seconds < 10 { return "\(Decimal.fixed(seconds, places: 1)) s" }
+        if seconds < 120 { return "\(Decimal.fixed(seconds, places: 0)) s" }
+        return seconds < 2 * 86_400 ? duration(seconds) : "\(Int(seconds / 86_400)) days"
+    }
+
     /// The seed's progress text: `12.00MB/56.78MB`.
     static func pair(_ done: Int64, of total: Int64) -> String {
         ByteCount(max(0, done)).inMebibytes + "/" + ByteCount(max(0, total)).inMebibytes

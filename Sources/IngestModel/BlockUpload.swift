@@ -79,6 +79,7 @@ package struct BlockUpload: Sendable {
     package private(set) var ledger: BlockLedger
     private let plan: BlockPlan
     private let dataKey: String
+    private let remedy: String
     /// The highest count ever acknowledged in this run: what is beyond it is progress.
     private var highest: Int64
     private var crcRefusals = 0
@@ -93,15 +94,25 @@ package struct BlockUpload: Sendable {
     package static let smallestBlockSize = ByteCount.kibibytes(4)
 
     /// Fails for a ledger with a block size of 0.
-    package init?(ledger: BlockLedger, dataKey: String = BlockWire.defaultDataKey) {
+    ///
+    /// - Parameters:
+    ///   - ledger: what is known of the upload.
+    ///   - dataKey: under which the server's answers stand.
+    ///   - remedy: what helps where the server does not accept the token; part of a sentence.
+    package init?(
+        ledger: BlockLedger, dataKey: String = BlockWire.defaultDataKey,
+        remedy: String = "give the right one with --token-file or INGEST_TOKEN"
+    ) {
         guard let plan = ledger.plan else { return nil }
+        self.remedy = remedy
         self.ledger = ledger
         self.plan = plan
         self.dataKey = dataKey
         highest = ledger.acknowledgedCount
     }
 
-    private init(ledger: BlockLedger, plan: BlockPlan, dataKey: String) {
+    private init(ledger: BlockLedger, plan: BlockPlan, dataKey: String, remedy: String) {
+        self.remedy = remedy
         self.ledger = ledger
         self.plan = plan
         self.dataKey = dataKey
@@ -249,8 +260,7 @@ package struct BlockUpload: Sendable {
         return .failed(
             Fault(
                 .credentials,
-                "the destination does not accept the token (\(response.status))\(detail(response)); give the right one "
-                    + "with --token-file or INGEST_TOKEN"))
+                "the destination does not accept the token (\(response.status))\(detail(response)); \(remedy)"))
     }
 
     private mutating func resolveConflict(_ response: Response, newKey: UUID) -> Outcome {
@@ -320,7 +330,7 @@ package struct BlockUpload: Sendable {
         let fresh = BlockLedger(seal: ledger.seal, key: newKey, fileSize: ledger.fileSize, blockSize: blockSize)
         guard let plan = fresh.plan else { return false }
         let restarts = restarts + 1
-        self = BlockUpload(ledger: fresh, plan: plan, dataKey: dataKey)
+        self = BlockUpload(ledger: fresh, plan: plan, dataKey: dataKey, remedy: remedy)
         self.restarts = restarts
         return true
     }

@@ -177,6 +177,7 @@ package struct Transition: Sendable {
         case .saved:
             item.state = .done
             item.cleanup = .pending
+            progress(&item)
             if let after = item.options.after, after != .keep, !item.isItsOwnRecording { item.after = .pending }
         case .disposed(let failure):
             item.after = failure.map { .failed($0) } ?? .done

@@ -257,12 +257,14 @@ struct ItemWorker {
         context.crashPoints.reach(.afterHookAnswered)
     }
 
+    /// As the far side is going to know it: the block protocol has no directories.
     private func nameByTemplate(_ item: Item) -> String? {
-        item.options.template?.name(
+        let name = item.options.template?.name(
             NameTemplate.Facts(
                 recording: item.recording, cachedName: item.cachedName, id: item.id, seconds: item.addedSeconds,
                 added: WallClock.time(Date(timeIntervalSince1970: Double(item.addedSeconds))),
                 host: ThisProcess.hostName))
+        return name.map { String($0.map { $0 == "/" ? "_" : $0 }) }
     }
 
     /// What becomes of the recording. That it cannot be done is written down, and makes the item no less done.

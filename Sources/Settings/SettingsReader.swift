@@ -111,7 +111,7 @@ package struct SettingsReader<Target> {
                 continue
             }
             guard let option = options.first(where: { $0.name == entry.key && $0.isSetting }) else {
-                problems.append((entry.place, unknown(entry.key)))
+                problems.append((entry.place, unknown(entry)))
                 continue
             }
             apply(option, entry, file, to: &result.target, &result.settings, &problems)
@@ -120,7 +120,14 @@ package struct SettingsReader<Target> {
         result.problems += sorted.map { "\(ConfigurationFile.place(file.path, $0.0)): \($0.1)" }
     }
 
-    private func unknown(_ key: String) -> String {
+    private func unknown(_ entry: TOMLEntry) -> String {
+        let key = entry.key
+        if case .table = entry.node.content, DestinationName(key) != nil {
+            return "there is no table [\(key)]; is [destination.\(key)] meant?"
+        }
+        if destinationKeys.contains(where: { $0.name == key }) {
+            return "“\(key)” belongs into the table of a destination, [destination.NAME]"
+        }
         if options.contains(where: { $0.name == key }) {
             return "“\(key)” is for the command line only"
         }
@@ -172,7 +179,15 @@ package struct SettingsReader<Target> {
         let before = problems.count
         for entry in entries {
             guard let key = destinationKeys.first(where: { $0.name == entry.key }) else {
-                problems.append((entry.place, Self.unknown(entry.key, among: destinationKeys.map { $0.name })))
+                // What is added at the end of a file ends up in its last table.
+                let isOption = options.contains { $0.name == entry.key && $0.isSetting }
+                problems.append(
+                    (
+                        entry.place,
+                        isOption
+                            ? "“\(entry.key)” is no key of a destination; it belongs above the first [table]"
+                            : Self.unknown(entry.key, among: destinationKeys.map { $0.name })
+                    ))
                 continue
             }
             if key.kind == .secret, !file.isPrivate {

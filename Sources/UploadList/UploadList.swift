@@ -324,6 +324,13 @@ package actor UploadList {
         return condition
     }
 
+    /// How many items have failed and wait for somebody to do something.
+    package func failedCount() throws -> Int64 {
+        try guarded {
+            try connection.row("SELECT count(*) FROM items WHERE state = 'failed'") { $0.integer(0) } ?? 0
+        }
+    }
+
     /// An unfinished item that still has to make its copy of the recording; `nil` if there is none.
     package func itemNeeding(_ recording: FilePath, besides id: ItemID) throws -> ItemID? {
         try guarded {

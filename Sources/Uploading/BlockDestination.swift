@@ -85,7 +85,7 @@ package struct BlockDestination: Destination {
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
     ) async throws -> (BlockUpload, isFresh: Bool) {
         if case .block(let known) = remote, known.seal == source.seal.id, known.fileSize == source.seal.size,
-            let upload = BlockUpload(ledger: known, dataKey: dataKey)
+            let upload = BlockUpload(ledger: known, dataKey: dataKey, remedy: access.remedy)
         {
             return (upload, false)
         }
@@ -93,7 +93,7 @@ package struct BlockDestination: Destination {
         let blockSize = min(remembered ?? source.blockSize, source.blockSize)
         let fresh = BlockLedger(
             seal: source.seal.id, key: UUID(), fileSize: source.seal.size, blockSize: blockSize)
-        guard let upload = BlockUpload(ledger: fresh, dataKey: dataKey) else {
+        guard let upload = BlockUpload(ledger: fresh, dataKey: dataKey, remedy: access.remedy) else {
             throw Fault(.refused, "a block size of 0 bytes makes no blocks")
         }
         if remote == nil {
@@ -230,7 +230,7 @@ package struct BlockDestination: Destination {
     /// An opening whose answer never came may have made an upload: opened again under the same key, it says which.
     private func askForToken(_ state: BlockLedger, plan: BlockPlan, name: String) async throws -> String? {
         // A file of 0 bytes is complete with its opening: there is nothing to drop, and asking would create it.
-        guard plan.totalCount > 0, var machine = BlockUpload(ledger: state, dataKey: dataKey)
+        guard plan.totalCount > 0, var machine = BlockUpload(ledger: state, dataKey: dataKey, remedy: access.remedy)
         else { return nil }
         var mayHaveArrived = false
         let response = try await access.send(

@@ -30,6 +30,15 @@ package struct Credentials: Sendable {
         Authorisation(token: try token(), basic: try basic())
     }
 
+    var hasToken: Bool { tokenFile != nil || fixedToken != nil }
+
+    /// Where the token, or what opens the server otherwise, is to be put right.
+    var remedy: String {
+        if let tokenFile { return "the token is read from \(tokenFile.text)" }
+        if let passwordFile { return "the password is read from \(passwordFile.text)" }
+        return "give the right one with --token-file or INGEST_TOKEN, or in the destination's table"
+    }
+
     private func token() throws(Fault) -> String {
         if let tokenFile { return try Self.token(in: tokenFile) }
         guard let text = fixedToken?.text, !text.isEmpty else { return "" }

@@ -88,7 +88,7 @@ package struct SaveHookClient: Sendable {
                 if attempt == 1 { continue }
                 throw Fault(
                     .credentials,
-                    "the save hook does not accept the token (\(response.status)); see --save-token-file")
+                    "the save hook does not accept the token (\(response.status)); \(access.hookRemedy)")
             case 408, 425, 429, 500...599:
                 throw Fault(
                     .busy, "the save hook answered \(response.status)",

@@ -14,16 +14,25 @@ package struct ServerAccess: Sendable {
     private let noun: String
 
     private static let mostRedirects = 5
+    package static let destination = "the destination"
 
     package init(
         url: ServerURL, client: HTTPClient, credentials: Credentials, route: HTTPRoute = HTTPRoute(),
-        noun: String = "the destination"
+        noun: String = Self.destination
     ) {
         self.noun = noun
         self.url = url
         self.client = client
         self.credentials = credentials
         self.route = route
+    }
+
+    /// What helps where the server does not accept the token.
+    var remedy: String { credentials.remedy }
+
+    /// The same for a save hook.
+    var hookRemedy: String {
+        credentials.hasToken ? credentials.remedy : "name a file that holds it with --save-token-file"
     }
 
     /// What requests carry, read anew.
@@ -80,7 +89,9 @@ package struct ServerAccess: Sendable {
                 response = try await client.send(request)
             } catch let error as HTTPClientError {
                 if !error.isBeforeSending { mayHaveArrived = true }
-                throw error == .cancelled ? CancellationError() : TransportFault.fault(for: error, url: request.url)
+                throw error == .cancelled
+                    ? CancellationError()
+                    : TransportFault.fault(for: error, url: request.url, noun: noun == Self.destination ? nil : noun)
             }
             guard response.status == 307 || response.status == 308 else {
                 return Answer(request: request, response: response, target: permanent)

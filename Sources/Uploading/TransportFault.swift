@@ -4,8 +4,14 @@ import IngestModel
 
 /// What a request that got no answer means for the item.
 enum TransportFault {
-    static func fault(for error: HTTPClientError, url: String) -> Fault {
-        let host = (try? ServerURL(url))?.origin.host ?? "the destination"
+    /// - Parameters:
+    ///   - error: what came instead of an answer.
+    ///   - url: where the request went.
+    ///   - noun: what that is, where it is not the destination.
+    /// - Returns: the fault, in words.
+    static func fault(for error: HTTPClientError, url: String, noun: String? = nil) -> Fault {
+        let name = (try? ServerURL(url))?.origin.host ?? "the destination"
+        let host = noun.map { "\($0) at \(name)" } ?? name
         return switch error {
         case .nameNotResolved:
             Fault(.unreachable, "the name \(host) cannot be resolved; is the network there?", retry: .later(after: nil))
