@@ -46,6 +46,7 @@ struct SettingsAtWorkTests {
         #expect(done.sha256 == SHA256.digest(of: bytes).hex && done.name == "cam1_capture.bin")
         #expect(try server.blocks().count == 7)
         #expect(try await item()["destination"] as? String == "nas")
+        #expect(try await home.run(["show", "1"]).output.contains("cam1_capture.bin"), "the name it really has there")
         for name in try home.directory.files(below: ".local/state/ingest") {
             let text = String(
                 decoding: try home.directory.file(".local/state/ingest/" + name).contents(), as: UTF8.self)
@@ -63,6 +64,7 @@ struct SettingsAtWorkTests {
         try configure("")
         let lost = try await home.run(["run", "--once"])
         #expect(lost.status == 1 && lost.errors.contains("“nas”"), "\(lost.errors)")
+        #expect(try await home.run(["run", "--once"]).errors.contains("1 item has failed"))
         try configure(text)
         _ = try await home.run(["retry", "1"])
         #expect(try await home.run(["run", "--once"]).status == 0)
@@ -251,6 +253,9 @@ struct SettingsAtWorkTests {
         let last = try #require(try server.told().last)
         #expect(try last.status == 200 && Set(server.told().map { $0.key }).count == 1)
         #expect(last.told?.title == "Lecture 1" && last.told?.camera == "A" && last.told?.size == bytes.count)
+        // What held it up is over: there is nothing to try again.
+        #expect(try await item()["reason"] is NSNull)
+        #expect(try await home.run(["retry", "--all"]).status == 0)
         #expect(last.told?.sha256 == SHA256.digest(of: bytes).hex && last.told?.url?.contains("/files/") == true)
     }
 

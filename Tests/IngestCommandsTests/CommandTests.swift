@@ -510,6 +510,10 @@ struct CommandTests {
         try directory.write([1, 2, 3], to: "c.mov")
         #expect(try await run(["-d", "c.mov", "--remux"]).status == .done)
         #expect(try await run(["show", "3"]).output.contains("--remux"))
+        try configure("to = \"nass\"\n[destination.nas]\nurl = \"http://127.0.0.1:9/up\"\n")
+        let checked = try await run(["config"])
+        #expect(
+            checked.status == .usage && checked.errors.contains("did you mean “nas”?"), "told before anything is sent")
         let unknown = try await run(["-d", "c.mov", "--to", "nass"])
         #expect(unknown.status == .usage && unknown.errors.contains("did you mean “nas”?"))
     }

@@ -109,6 +109,12 @@ struct SettingsTests {
             ("jbos = 1", "1:1: unknown key “jbos”; did you mean “jobs”?"),
             ("limit_rate = \"1M\"", "1:1: unknown key “limit_rate”; did you mean “limit-rate”?"),
             ("\n  force = true", "2:3: “force” is for the command line only"),
+            (
+                "[destination.nas]\nurl = \"http://h/\"\njobs = 2",
+                "3:1: “jobs” is no key of a destination; it belongs above"
+            ),
+            ("token = \"x\"", "1:1: “token” belongs into the table of a destination"),
+            ("[nas]\nurl = \"http://h/\"", "1:2: there is no table [nas]; is [destination.nas] meant?"),
             ("jobs = \"4\"", "1:8: “jobs” takes a number without quotes, not a string"),
             ("jobs = 4.5", "1:8: “jobs” takes a whole number, not “4.5”"),
             ("remux = \"yes\"", "1:9: “remux” takes true or false, not a string"),

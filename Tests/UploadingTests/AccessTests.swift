@@ -133,6 +133,24 @@ struct AccessTests {
         #expect(gone?.code == .credentials && gone?.reason.contains("none.pem") == true)
     }
 
+    @Test("a token that is not accepted: the file it stands in is named, and who did not accept it")
+    func whereTheTokenIs() async throws {
+        let server = try await BlockServer(arguments: ["--token", "right"])
+        let file = try privateFile("token", "wrong\n")
+        let refusal = await fault {
+            _ = try await BlockDestination(access(server.url, Credentials(tokenFile: file))).upload(
+                source(), from: nil, ledger: TestLedger())
+        }
+        #expect(
+            refusal?.code == .credentials && refusal?.reason.contains(file.text) == true, "\(refusal?.reason ?? "")")
+        let hook = SaveHookClient(
+            ServerAccess(
+                url: try ServerURL("http://127.0.0.1:1/hook"), client: HTTPClient(proxies: .none),
+                credentials: Credentials(), noun: "the save hook"))
+        let away = await fault { try await hook.tell(message()) }
+        #expect(away?.reason.hasPrefix("the save hook at 127.0.0.1 cannot be reached") == true, "\(away?.reason ?? "")")
+    }
+
     @Test("a token that was renewed in the middle is read again, once")
     func renewal() async throws {
         let server = try await BlockServer(["401@4"], arguments: ["--token", "t"])
@@ -184,8 +202,11 @@ struct AccessTests {
         let server = try await BlockServer(arguments: ["--hook", "401"])
         #expect(await fault { try await SaveHookClient(access(server.hook)).tell(message()) } == nil)
         let strict = try await BlockServer(arguments: ["--bearer", "right"])
-        let refusal = await fault { try await SaveHookClient(access(strict.hook)).tell(message()) }
-        #expect(refusal?.code == .credentials)
+        let wrong = try privateFile("wrong", "wrong\n")
+        let refusal = await fault {
+            try await SaveHookClient(access(strict.hook, Credentials(tokenFile: wrong))).tell(message())
+        }
+        #expect(refusal?.code == .credentials && refusal?.reason.contains(wrong.text) == true)
         #expect(try strict.told().count == 2)
     }
 
