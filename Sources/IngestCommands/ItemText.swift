@@ -45,6 +45,9 @@ enum ItemText {
         if let reason = item.after.reason, let after = item.options.after {
             return "“--after \(after.text)” is not done: \(reason) (ingest retry \(item.id))"
         }
+        if item.after == .pending, let after = item.options.after {
+            return "“--after \(after.text)” is still to be done; “ingest run” does it"
+        }
         if item.state.isFinished { return nil }
         if item.state == .failed, let fault = item.fault {
             return Words.sentence(fault.reason) + cure(item, fault)

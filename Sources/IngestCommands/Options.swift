@@ -15,7 +15,7 @@ enum CommandName: String, CaseIterable, Sendable {
 /// What settings and command line say, before it is looked at together.
 struct Options: Sendable {
     enum Color: String, CaseIterable, Sendable { case auto, always, never }
-    /// Who needs the media process, when.
+    /// What can be left out of a copy.
     enum Strippable: String, CaseIterable, Sendable { case nothing, location }
 
     var compress: CompressSettings.Preset?

@@ -76,14 +76,18 @@ actor Destinations {
         return shared
     }
 
-    /// Who tells the save hook; by the way in which the item's destination is reached.
-    func saveHook(_ hook: SaveHook, of address: DestinationAddress) throws -> SaveHookClient {
+    /// Who tells the save hook. One on the item's own destination is reached and trusted as that is.
+    func saveHook(_ hook: SaveHook, of address: DestinationAddress) -> SaveHookClient {
         var route = HTTPRoute()
-        if case .named(let name) = address { route = Self.route(try profile(of: name)) }
+        if case .named(let name) = address, let profile = settings.current.destinations[name],
+            case .block(let url, _) = profile.address, url.origin == hook.url.origin
+        {
+            route = Self.route(profile)
+        }
         return SaveHookClient(
             ServerAccess(
                 url: hook.url, client: sharedClient(), credentials: Credentials(tokenFile: hook.tokenFile),
-                route: route.withoutIdentity, noun: "the save hook"))
+                route: route, noun: "the save hook"))
     }
 
     private func profile(of name: DestinationName) throws(Fault) -> DestinationProfile {
@@ -179,6 +183,8 @@ private struct BuiltInDestination: Destination {
         return Receipt(
             url: FileURL.text(directory) + "/" + name, size: receipt.size, sha256: receipt.sha256, proof: receipt.proof)
     }
+
+    func name(for path: String) -> String { inner.name(for: path) }
 
     func abandon(_ remote: RemoteState, named name: String) async throws -> Abandonment {
         try await inner.abandon(remote, named: name)

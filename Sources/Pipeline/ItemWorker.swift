@@ -38,17 +38,11 @@ struct ItemWorker {
         case rested(Item?)
         /// Another try at this moment.
         case later(Date)
+        /// Done, but for `--after`: another item has not copied the recording yet.
+        case waits(for: ItemID)
         /// Stopped from outside; everything is kept.
         case interrupted
     }
-
-    /// Another item has not copied the recording yet.
-    private struct RecordingNeeded: Error {
-        let by: ItemID
-    }
-
-    /// Seconds until a recording that others need is looked at again.
-    private static let needInterval = 5.0
 
     /// What the cache holds of the item cannot be deleted.
     private struct CleanupFailure: Error {
@@ -76,9 +70,6 @@ struct ItemWorker {
                     continue
                 }
                 return try await interrupt(current)
-            } catch let need as RecordingNeeded {
-                context.log.debug("the recording is still needed", ["item": "\(need.by)"])
-                return .later(context.now().addingTimeInterval(Self.needInterval))
             } catch let failure as CleanupFailure {
                 // It stays owed; nothing else of the item changes by it.
                 reporter.report(.warning("what the cache holds of it cannot be deleted: \(failure.fault.reason)"))
@@ -127,7 +118,11 @@ struct ItemWorker {
         case .prepare: next = try await Preparer(context: context, reporter: reporter).prepare(item)
         case .upload: next = try await upload(item)
         case .save: next = try await save(item)
-        case .dispose: next = try await dispose(item)
+        case .dispose:
+            if let other = try await context.list.itemNeeding(item.recording, besides: item.id) {
+                return .ended(.waits(for: other))
+            }
+            next = try await dispose(item)
         }
         // Cancellation is looked at between the steps as well: some of them are too short to notice it.
         if let next, next.state.isRunnable { try Task.checkCancellation() }
@@ -177,8 +172,10 @@ struct ItemWorker {
         guard !isWithdrawn, let item, let seal = item.seal else { return item }
         try context.destinations.checkOpen(item.destination)
         let cache = context.cache
+        let destination = try await context.destinations.destination(
+            for: item.destination, tokenFile: item.options.tokenFile)
         let source: UploadSource
-        let farName = item.farName ?? nameByTemplate(item)
+        let farName = item.farName ?? nameByTemplate(item).map { destination.name(for: $0) }
         let limiters = await limiters(of: item)
         do {
             let file = try await offPool { _ in SharedDescriptor(try cache.open(item.cachedName, sealed: seal)) }
@@ -193,8 +190,6 @@ struct ItemWorker {
         guard let begun = try await context.commit(.uploadBegan(farName: farName), to: item) else { return nil }
         reporter.reportState(of: begun)
         reporter.progress(.uploading, done: begun.remote?.acknowledged.value ?? 0, total: seal.size.value)
-        let destination = try await context.destinations.destination(
-            for: item.destination, tokenFile: item.options.tokenFile)
         let ledger = ItemLedger(begun, context: context, reporter: reporter)
         let receipt: Receipt
         do {
@@ -257,22 +252,17 @@ struct ItemWorker {
         context.crashPoints.reach(.afterHookAnswered)
     }
 
-    /// As the far side is going to know it: the block protocol has no directories.
     private func nameByTemplate(_ item: Item) -> String? {
-        let name = item.options.template?.name(
+        item.options.template?.name(
             NameTemplate.Facts(
                 recording: item.recording, cachedName: item.cachedName, id: item.id, seconds: item.addedSeconds,
                 added: WallClock.time(Date(timeIntervalSince1970: Double(item.addedSeconds))),
                 host: ThisProcess.hostName))
-        return name.map { String($0.map { $0 == "/" ? "_" : $0 }) }
     }
 
     /// What becomes of the recording. That it cannot be done is written down, and makes the item no less done.
     private func dispose(_ item: Item) async throws -> Item? {
-        guard let action = item.options.after else { return item }
-        if let other = try await context.list.itemNeeding(item.recording, besides: item.id) {
-            throw RecordingNeeded(by: other)
-        }
+        let action = item.options.after ?? .keep
         let disposal = RecordingDisposal(recording: item.recording, identity: item.identity, id: item.uuid)
         let trash = Trash(
             home: context.environment.trashDirectory, user: ThisProcess.userID, now: context.now)

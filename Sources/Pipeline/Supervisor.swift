@@ -28,9 +28,11 @@ package actor Supervisor {
     /// Since when an item has made no progress.
     private var stalledSince: [ItemID: Date] = [:]
     /// Items that are not looked at before a moment although they are due, such as those whose copy cannot be deleted.
-    private var putOff: [ItemID: Date] = [:]
-    /// Items that are done, but whose recording others still have to copy before `--after` may be carried out.
+    private var putOff: [ItemID: ContinuousClock.Instant] = [:]
+    /// Items that are done, but whose recording others still have to copy before `--after` may be carried out; and those of
+    /// which that has been told.
     private var resting: Set<ItemID> = []
+    private var toldToRest: Set<ItemID> = []
     private var hasLookedAgain = false
     /// When it was last said that the list cannot be used for now.
     private var complained: ContinuousClock.Instant?
@@ -50,6 +52,7 @@ package actor Supervisor {
     package static let mostJobs = 64
     /// How often other processes' changes are looked for.
     private static let pollInterval = Duration.milliseconds(150)
+    private static let restingTime = Duration.seconds(5)
     private static let listTroubleWait = Duration.seconds(2)
     private static let complaintInterval = Duration.seconds(300)
 
@@ -131,10 +134,11 @@ package actor Supervisor {
 
     /// Takes the next item that is due and that nobody works on.
     private func claim() async throws -> (ItemID, Item, ItemLock)? {
-        let now = context.now()
-        putOff = putOff.filter { $0.value > now }
+        putOff = putOff.filter { $0.value > .now }
         let busy = Set(claims.keys).union(putOff.keys)
-        for candidate in try await context.list.due(at: now, limit: 64, among: ids, leaving: left.union(busy)) {
+        for candidate in try await context.list.due(
+            at: context.now(), limit: 64, among: ids, leaving: left.union(busy))
+        {
             // Another job may have been faster while this one waited for the list.
             if claims[candidate.id] != nil { continue }
             guard let lock = try ItemLock.take(candidate.id, in: context.list) else { continue }
@@ -162,16 +166,18 @@ package actor Supervisor {
             // What could not be done with the recording makes the whole no success.
             endings[id] = rested?.after.reason == nil ? rested?.state ?? .cancelled : .failed
         case .interrupted: break
+        case .waits(let other):
+            resting.insert(id)
+            putOff[id] = .now + Self.restingTime
+            endings[id] = .done
+            if toldToRest.insert(id).inserted {
+                reporter.report(.note("the recording stays where it is until item \(other) has its copy too"))
+            }
         case .later(let date):
             guard let current = try await context.list.item(id) else { return }
             let hasProgressed = current.remote?.acknowledged != acknowledged || current.state != item.state
             if hasProgressed || stalledSince[id] == nil { stalledSince[id] = context.now() }
-            if current.cleanup == .pending || current.state == .done { putOff[id] = date }
-            if current.state == .done, current.cleanup != .pending {
-                resting.insert(id)
-                endings[id] = .done
-                return
-            }
+            if current.cleanup == .pending { putOff[id] = .now + .seconds(date.timeIntervalSince(context.now())) }
             leaveIfHopeless(id, nextTry: date)
         }
     }

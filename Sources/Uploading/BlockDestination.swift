@@ -31,6 +31,11 @@ package struct BlockDestination: Destination {
         self.log = log
     }
 
+    /// The protocol knows no directories.
+    package func name(for path: String) -> String {
+        String(path.map { $0 == "/" ? "_" : $0 })
+    }
+
     package func upload(
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
     ) async throws -> Receipt {
@@ -172,7 +177,7 @@ package struct BlockDestination: Destination {
             fields.append((BlockWire.Field.crc, block.crc.hex))
         }
         let form = MultipartForm(
-            fields: fields, fileField: BlockWire.Field.block, fileName: Self.flat(name),
+            fields: fields, fileField: BlockWire.Field.block, fileName: name,
             boundary: "ingest-" + Hex.text(Secret.randomBytes(count: 16)))
         let content: [HTTPBody.Piece] = block.map { [.file($0.bytes)] } ?? []
         return HTTPRequest(
@@ -184,14 +189,9 @@ package struct BlockDestination: Destination {
             body: HTTPBody([.bytes(form.head)] + content + [.bytes(form.tail)]), answerTimeout: Self.answerTimeout)
     }
 
-    /// The protocol knows no directories.
-    private static func flat(_ name: String) -> String {
-        String(name.map { $0 == "/" ? "_" : $0 })
-    }
-
     /// The extension, as far as it is one that a server can use.
     private static func suffix(of name: String) -> String {
-        guard let text = FileName(flat(name)).map({ String(decoding: $0.fileExtension, as: UTF8.self) }) else {
+        guard let text = FileName(name).map({ String(decoding: $0.fileExtension, as: UTF8.self) }) else {
             return ""
         }
         let isPlain = text.utf8.count <= 16 && text.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "-" }

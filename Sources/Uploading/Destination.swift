@@ -20,6 +20,9 @@ package protocol Destination: Sendable {
     ///   throws.
     func upload(_ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger) async throws -> Receipt
 
+    /// What the far side calls a file that is to be named by this path; not every protocol has directories.
+    func name(for path: String) -> String
+
     /// Has the far side drop an upload that is not complete.
     ///
     /// - Throws: `Fault`, temporary where it should be tried again later.

@@ -143,9 +143,26 @@ struct SettingsAtWorkTests {
         _ = try await home.run(["-d", "capture.bin", "--to", other.destination])
         let outcome = try await home.run(["run", "--once"])
         #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.errors.contains("until item 2 has its copy"), "\(outcome.errors)")
         #expect(try server.completed().count == 1 && other.completed().count == 1)
         #expect(!exists("capture.bin"))
         #expect(try await item(1)["after"] as? String == "done")
+    }
+
+    @Test("one that waits for another item that does not move is done for now, says so, and goes later")
+    func neededByPaused() async throws {
+        let server = try await BlockServer()
+        let other = try await BlockServer()
+        try home.recording()
+        _ = try await home.run(["-d", "capture.bin", "--to", other.destination])
+        _ = try await home.run(["pause", "1"])
+        let first = try await home.run(["capture.bin", "--to", server.destination, "--after=delete"], seconds: 30)
+        #expect(first.status == 0 && first.errors.contains("until item 1 has its copy"), "\(first.errors)")
+        #expect(exists("capture.bin"))
+        #expect(try await home.run(["list"]).output.contains("is still to be done"))
+        _ = try await home.run(["resume", "1"])
+        #expect(try await home.run(["run", "--once"]).status == 0)
+        #expect(try other.completed().count == 1 && !exists("capture.bin"))
     }
 
     @Test("a recording that somebody has moved away meanwhile is not said to have been moved by us")

@@ -114,26 +114,30 @@ struct WorkTests {
     @Test("signals: ^C is 130 and keeps everything, TERM ends a run with 0 and a file with 130, a second ^C is at once")
     func signals() async throws {
         let server = try await BlockServer()
-        let bytes = try home.recording(size: 8 << 20)
-        for (words, signal, status) in [
-            (["capture.bin", "--to", server.destination, "--limit-rate", "2M"], SIGINT, 130), (["run"], SIGTERM, 0),
-            (["run", "--once"], SIGINT, 130),
-            (["capture.bin", "--to", server.destination], SIGTERM, 130),
-        ] as [([String], Int32, Int32)] {
-            // A block of the process before may arrive late.
-            let count = try server.blocks().count + 1
+        let bytes = try home.recording(size: 24 << 20)
+        let slowly = ["capture.bin", "--to", server.destination, "--limit-rate", "2M"]
+        /// Starts it, and waits until a block has come from it and no other.
+        func startUploading(_ words: [String]) async throws -> RunningProgram {
             let program = try home.start(words)
+            try await eventually("it uploads") { program.errors.contains("is being uploaded") }
+            let count = try server.blocks().count
             try await eventually("a block is up") { try server.blocks().count > count }
+            return program
+        }
+        for (words, signal, status) in [
+            (slowly, SIGINT, 130), (["run"], SIGTERM, 0), (["run", "--once"], SIGINT, 130), (slowly, SIGTERM, 130),
+        ] as [([String], Int32, Int32)] {
+            let program = try await startUploading(words)
             program.send(signal)
-            #expect(try await program.wait(seconds: 30).status == status, "\(words)")
+            let outcome = try await program.wait(seconds: 30)
+            #expect(outcome.status == status, "\(words): \(outcome.errors)")
             #expect(home.cached.count == 1)
         }
-        let program = try home.start(["run", "--once"])
-        try await Task.sleep(for: .milliseconds(300))
+        let program = try await startUploading(["run", "--once"])
         program.send(SIGINT)
         program.send(SIGINT)
-        #expect(try await program.wait(seconds: 5).status == 130)
-        #expect(try await home.run(["run", "--once"]).status == 0)
+        #expect(try await program.wait(seconds: 30).status == 130)
+        _ = try await home.run(["capture.bin", "--to", server.destination])
         #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
         server.stop()
     }
