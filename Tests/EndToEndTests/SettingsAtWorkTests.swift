@@ -339,7 +339,7 @@ struct SettingsAtWorkTests {
     func awake() async throws {
         let script = """
             #!/bin/sh
-            echo "begin $*" >> "\(home.path)/awake"
+            echo "begin $$ $*" >> "\(home.path)/awake"
             "$5" > /dev/null
             echo end >> "\(home.path)/awake"
             """
@@ -347,19 +347,28 @@ struct SettingsAtWorkTests {
         try tool.setMode(0o755)
         let path = home.path + "/bin:" + (home.environment["PATH"] ?? "/usr/bin:/bin")
         let log = { (try? String(contentsOfFile: home.path + "/awake", encoding: .utf8)) ?? "" }
+        let isHeld = {
+            guard let pid = log().split(separator: " ").dropFirst().first else { return false }
+            return FileManager.default.fileExists(atPath: "/proc/\(pid)")
+        }
         let server = try await BlockServer(["slow:3@2"])
         try home.recording()
-        let outcome = try await home.run(["capture.bin", "--to", server.destination], ["PATH": path])
-        #expect(outcome.status == 0)
-        #expect(log().hasPrefix("begin --what=sleep --who=ingest --why=recordings are on their way --mode=block "))
-        try await eventually("it is let go") { log().hasSuffix("end\n") || log().split(separator: "\n").count == 1 }
+        let worker = try home.start(["run"], ["PATH": path])
+        #expect(try await home.run(["-d", "capture.bin", "--to", server.destination]).status == 0)
+        try await eventually("it is held") { log().hasPrefix("begin") && isHeld() }
+        let words = log().split(separator: " ").dropFirst(2).joined(separator: " ")
+        #expect(
+            words.hasPrefix("--what=sleep --who=ingest --why=recordings are on their way --mode=block /"), "\(words)")
+        try await eventually("it is let go while the program lives") { !isHeld() }
+        worker.send(SIGTERM)
+        #expect(try await worker.wait().status == 0)
         // Killed, it lets go too: the holder waits for the end of a pipe of ours.
         try FileManager.default.removeItem(atPath: home.path + "/awake")
         let slow = try await BlockServer(["slow:30@2"])
         let running = try home.start(["capture.bin", "--to", slow.destination], ["PATH": path])
-        try await eventually("it is held") { log().hasPrefix("begin") }
+        try await eventually("it is held") { log().hasPrefix("begin") && isHeld() }
         running.send(SIGKILL)
-        try await eventually("it is let go") { log().hasSuffix("end\n") }
+        try await eventually("it is let go") { log().hasSuffix("end\n") && !isHeld() }
     }
 
     // MARK: - Shells

@@ -31,6 +31,12 @@ struct DisposalTests {
         try RecordingDisposal(recording: path, identity: identity, id: id).carryOut(action, trash: trash)
     }
 
+    private func isFar(_ path: FilePath) throws -> Bool {
+        if try FileSystem.status(of: path).device != FileSystem.status(of: directory.path).device { return true }
+        print("NOTE: /dev/shm is no file system of its own here: not tested what goes to another disk")
+        return false
+    }
+
     private func files(_ name: String = "cards") throws -> [String] { try directory.files(below: name).sorted() }
 
     @Test("deleted, and once more without harm")
@@ -138,7 +144,7 @@ struct DisposalTests {
         try FileSystem.makeDirectory(far)
         defer { try? FileManager.default.removeItem(atPath: far.text) }
         let (path, identity) = try recording()
-        guard try FileSystem.status(of: far).device != identity.device else { return }
+        guard try isFar(far) else { return }
         try carryOut(.move(far), path, identity)
         #expect(try FileManager.default.contentsOfDirectory(atPath: far.text) == ["take 1.mov"])
         #expect(try FileSystem.status(of: far.appending("take 1.mov")).modified == identity.modified)
@@ -164,7 +170,7 @@ struct DisposalTests {
         try FileSystem.makeDirectory(far)
         defer { try? FileManager.default.removeItem(atPath: far.text) }
         try Data([9, 9]).write(to: URL(fileURLWithPath: far.text + "/take 1.mov.part"))
-        guard try FileSystem.status(of: far).device != FileSystem.status(of: directory.path).device else { return }
+        guard try isFar(far) else { return }
         var made: [(FilePath, RecordingIdentity, [UInt8])] = []
         for number in 0..<8 {
             let bytes = TestBytes.make(20_000_000 + number, seed: UInt64(number + 1))
@@ -192,6 +198,7 @@ struct DisposalTests {
         let far = try TestPath.make("/dev/shm/ingest-test-\(UUID().uuidString)")
         try FileSystem.makeDirectory(far)
         defer { try? FileManager.default.removeItem(atPath: far.text) }
+        guard try isFar(far) else { return }
         let (path, identity) = try recording()
         try path.setMode(0o664)
         try carryOut(.move(far), path, identity)
@@ -235,7 +242,7 @@ struct DisposalTests {
         let name = "take-\(UUID().uuidString).mov"
         let path = far.appending(try #require(FileName(name)))
         try Data(Self.bytes).write(to: URL(fileURLWithPath: path.text))
-        guard try FileSystem.status(of: far).device != FileSystem.status(of: directory.path).device else { return }
+        guard try isFar(far) else { return }
         try carryOut(.trash, path, try Recording(path).identity())
         #expect(FileManager.default.fileExists(atPath: own + "/files/" + name))
         let note = try String(contentsOfFile: own + "/info/\(name).trashinfo", encoding: .utf8)
