@@ -65,14 +65,14 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Checksums", "Diagnostics", "HTTPClient", "HTTPServer", "IngestModel", "MediaProcess", "Receiver",
-                "SystemIO", "UploadList", "Uploading", "VideoCache",
+                "Checksums", "Diagnostics", "FolderWatch", "HTTPClient", "HTTPServer", "IngestModel", "MediaProcess",
+                "Receiver", "SystemIO", "UploadList", "Uploading", "VideoCache",
             ],
             swiftSettings: safe),
         .target(
             name: "IngestCommands",
             dependencies: [
-                "Diagnostics", "HTTPServer", "IngestModel", "OptionParsing", "Pipeline", "Receiver", "Settings",
+                "Diagnostics", "FolderWatch", "HTTPServer", "IngestModel", "OptionParsing", "Pipeline", "Receiver", "Settings",
                 "SystemIO",
                 "UploadList", "Uploading", "VideoCache",
             ],

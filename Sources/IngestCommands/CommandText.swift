@@ -4,6 +4,7 @@ enum CommandText {
     static func summary(of command: CommandName) -> (synopsis: String, text: String) {
         switch command {
         case .upload: ("FILE...", "prepare, upload and clean up each file")
+        case .watch: ("watch DIR...", "bring every finished recording that appears in the folders")
         case .run: ("run [--once]", "work off the upload list")
         case .list: ("list", "the upload list")
         case .show: ("show ID", "one item in full")
@@ -30,6 +31,13 @@ enum CommandText {
             "Brings recordings off this machine: compresses them if asked to, keeps a copy in the video cache, uploads it in "
                 + "blocks so that nothing is lost and nothing starts over, and deletes the copy once the far side has it. "
                 + "The recording itself is never changed. Interrupted, the same command goes on where it stopped."
+        case .watch:
+            "Does for every recording that appears in the folders, and in those below them, what “ingest FILE” does, until it is "
+                + "stopped: once it is finished, and once only, whatever it is called. Whether it is finished the kernel "
+                + "tells (nobody has it open for writing) and the container (nothing is missing); where they cannot, it has to be "
+                + "quiet for a while. “ingest list” shows what is waited for. Works off the upload list too. With "
+                + "--seen lists what has been brought, with --forget forgets it. Encodes politely: at nice 10 and idle "
+                + "I/O priority. SIGHUP has it read its settings again."
         case .run:
             "Works off the upload list until it is stopped; with --once until nothing is left to do. Encodes politely: at "
                 + "nice 10 and idle I/O priority. SIGHUP has it read its settings again."

@@ -12,7 +12,7 @@ enum Completions {
 
     private static func operands(of command: CommandName) -> Operands {
         switch command {
-        case .upload, .probe: .files
+        case .upload, .watch, .probe: .files
         case .show, .pause, .resume, .retry, .next, .cancel, .remove: .ids
         case .config: .words(ConfigCommand.operands)
         case .completions: .words(CompletionsCommand.shells)

@@ -57,9 +57,11 @@ enum ControlCommands {
         case .pause: item.state.isRunnable
         case .resume: item.state == .paused
         case .retry: item.state == .failed || item.retryAt != nil || item.after.reason != nil
-        case .next: !item.state.isFinished
-        case .cancel: !item.state.isFinished
-        case .clear: !invocation.options.finished || item.state.isFinished
+        case .next: !item.state.isFinished && item.state != .waiting
+        case .cancel: !item.state.isFinished && item.state != .waiting
+        // A recording that is being made is nothing to be cleared away.
+        // Nor is one whose recording is still to go.
+        case .clear: item.state != .waiting && item.after != .held && (!invocation.options.finished || item.state.isFinished)
         default: false
         }
     }

@@ -60,6 +60,7 @@ package enum IngestProgram {
     private static func perform(_ invocation: Invocation, _ context: CommandContext) async throws -> ExitCode {
         switch invocation.command {
         case .upload: try await UploadCommand.run(context, invocation)
+        case .watch: try await WatchCommand.run(context, invocation)
         case .run: try await RunCommand.run(context, invocation)
         case .list: try await ListCommand.run(context, invocation)
         case .show: try await ListCommand.show(context, invocation)

@@ -104,6 +104,7 @@ struct Invocation: Sendable {
         switch command {
         case .upload:
             return (count == 0 ? ["name a file to upload"] : []) + checkCompressing(result)
+        case .watch: return checkWatching(result) + checkCompressing(result)
         case .probe: return count == 0 ? ["name a file to look into"] : []
         case .show:
             return count == 1 ? checkIDs(result.operands) : ["name the id of one item; “ingest list” shows them"]
@@ -124,6 +125,22 @@ struct Invocation: Sendable {
         case .run, .list, .clear, .clean, .receive, .man:
             return count == 0 ? [] : ["“\(command.rawValue)” takes no operand"]
         }
+    }
+
+    private static func checkWatching(_ result: OptionParser<Options>.Result) -> [String] {
+        let (options, count) = (result.target, result.operands.count)
+        if options.seen { return count == 0 && !options.forget ? [] : ["--seen goes alone"] }
+        if options.after == .keep {
+            for name in ["keep-for", "free-below"] where result.given[name] != nil {
+                return ["--\(name) goes with --after"]
+            }
+        }
+        guard options.forget else {
+            return options.all ? ["--all goes with --forget"] : count == 0 ? ["name a folder to watch"] : []
+        }
+        if options.all { return count == 0 ? [] : ["name numbers or give --all, not both"] }
+        return count == 0
+            ? ["name the numbers that “ingest watch --seen” shows, or give --all"] : checkIDs(result.operands)
     }
 
     private static func checkCompressing(_ result: OptionParser<Options>.Result) -> [String] {

@@ -1,4 +1,6 @@
 import IngestModel
+import SystemIO
+import Uploading
 
 extension Invocation {
     /// What is stored with an item. What the configuration says about its destination stands between what was typed and what
@@ -15,7 +17,29 @@ extension Invocation {
             preparation: options.preparation, blockSize: blockSize ?? options.blockSize, limitRate: options.limitRate,
             tokenFile: tokenFile?.absolute(in: directory), title: options.title, parameters: options.parameters,
             template: options.template, after: options.after.absolute(in: directory), save: saveHook(directory),
-            stripsLocation: options.strip == .location ? true : nil)
+            stripsLocation: options.strip == .location ? true : nil, keepsFor: command == .watch ? options.keepsFor : nil,
+            freesBelow: command == .watch ? options.freesBelow : nil, isWatched: command == .watch ? true : nil)
+    }
+
+    /// Before anything is copied: what cannot be used now is not going to be later.
+    func checkDestination(_ context: CommandContext) throws {
+        if let objection = objectionToDestination(context.environment) {
+            throw CommandFailure(.usage, objection)
+        }
+        let options = itemOptions(in: context.environment.workingDirectory)
+        let tokenFile = options.tokenFile ?? profile?.tokenFile
+        for file in [tokenFile, options.save?.tokenFile].compactMap({ $0 }) { _ = try Credentials.token(in: file) }
+        if options.save == nil {
+            for name in ["param", "title"] where isTyped(name) {
+                throw CommandFailure(
+                    .usage, "--\(name) is told to the save hook, and there is none: name it with --save")
+            }
+        }
+        if case .move(let target) = options.after {
+            guard try FileSystem.statusIfExists(of: target)?.kind == .directory else {
+                throw CommandFailure(.usage, "there is no directory \(target.text.printable) to move recordings to")
+            }
+        }
     }
 
     private func saveHook(_ directory: FilePath) -> SaveHook? {

@@ -7,7 +7,7 @@ enum Attendance {
     case nobody, lookedAfter, workedOn
 
     static func of(_ item: Item, in list: UploadList) throws -> Attendance {
-        guard item.state.isRunnable else { return .nobody }
+        guard item.state.isRunnable || item.state == .waiting else { return .nobody }
         if try list.isLocked(item.id) { return .workedOn }
         return try list.isAttended(item.id) ? .lookedAfter : .nobody
     }
@@ -29,6 +29,7 @@ enum ItemText {
     }
 
     private static func how(_ item: Item, _ progress: StageProgress?) -> String {
+        if item.state == .waiting { return "" }
         if item.receipt != nil || item.seal == nil && progress == nil {
             return (item.seal?.size ?? item.identity.size).forReading
         }
@@ -48,9 +49,17 @@ enum ItemText {
         if item.after == .pending, let after = item.options.after {
             return "“--after \(after.text)” is still to be done; “ingest run” does it"
         }
+        if item.after == .held, let after = item.options.after {
+            let moment = item.retryAt.map { "at \($0.formatted(.iso8601))" }
+            let room = item.options.freesBelow.map { "when less than \($0.forReading) is free" }
+            return "“--after \(after.text)” follows " + [moment, room].compactMap { $0 }.joined(separator: ", or ")
+        }
         if item.state.isFinished { return nil }
         if item.state == .failed, let fault = item.fault {
             return Words.sentence(fault.reason) + cure(item, fault)
+        }
+        if item.state == .waiting {
+            return Words.sentence(item.fault?.reason ?? "it is not finished yet") + waitingHint(item, attendance)
         }
         if item.state == .paused { return "ingest resume \(item.id)" }
         if let wish = item.wish { return "asked to \(wish == .pause ? "pause" : "stop")" }
@@ -64,6 +73,10 @@ enum ItemText {
         }
         if attendance == .nobody { return "nobody works on it; “ingest run” goes on" }
         return nil
+    }
+
+    private static func waitingHint(_ item: Item, _ attendance: Attendance) -> String {
+        attendance == .nobody ? " Nobody watches it; “ingest watch” goes on" : ""
     }
 
     /// What helps against a fault that stays.
@@ -156,7 +169,7 @@ enum ItemText {
             case .done: "32"
             case .paused: "33"
             case .preparing, .uploading: "36"
-            case .queued, .ready, .saving, .cancelled: "0"
+            case .waiting, .queued, .ready, .saving, .cancelled: "0"
             }
         return "\u{1B}[\(code)m\(text)\u{1B}[0m"
     }

@@ -1,4 +1,5 @@
 import HTTPServer
+import FolderWatch
 import IngestModel
 import OptionParsing
 import Pipeline
@@ -8,7 +9,7 @@ import SystemIO
 enum CommandName: String, CaseIterable, Sendable {
     /// `ingest FILE...`; has no word of its own.
     case upload = ""
-    case run, list, show, pause, resume, retry, next, cancel, remove, clear, clean, probe, receive, config, completions
+    case watch, run, list, show, pause, resume, retry, next, cancel, remove, clear, clean, probe, receive, config, completions
     case man
 }
 
@@ -42,6 +43,15 @@ struct Options: Sendable {
     var detach = false
     var threads: Int?
     var niceness: Int?
+    var watch = WatchRules()
+    /// Seconds.
+    var keepsFor: Double?
+    var freesBelow: ByteCount?
+    var minimumFree = ByteCount.gibibytes(2)
+    var cacheLimit: ByteCount?
+    var encodesWhenIdle = false
+    var seen = false
+    var forget = false
     var configuration: FilePath?
     var json = false
     var quiet = false
@@ -67,6 +77,7 @@ struct OptionDeclaration: Sendable {
         case compressing = "Compressing"
         case uploading = "Uploading"
         case following = "When it is there"
+        case watching = "Watching"
         case working = "Working"
         case receiving = "Receiving"
         case selecting = "Which and how"
@@ -91,11 +102,11 @@ struct OptionDeclaration: Sendable {
         OptionDeclaration(group: group, commands: commands, spec: spec)
     }
 
-    static let table = compressing + uploading + following + working + receiving + selecting + output
+    static let table = compressing + uploading + following + watching + working + receiving + selecting + output
 
     private static let compressing: [OptionDeclaration] = [
         declare(
-            .compressing, [.upload, .probe],
+            .compressing, [.upload, .watch, .probe],
             .optionalValue(
                 "compress", "c", Parse.kind(CompressSettings.Preset.self), "PRESET",
                 help: "transcode for upload: fast, balanced (default) or small"
@@ -105,36 +116,36 @@ struct OptionDeclaration: Sendable {
                 options.remux = false
             }.negatable),
         declare(
-            .compressing, [.upload],
+            .compressing, [.upload, .watch],
             .flag("remux", help: "change the container only (mp4, index in front), encode nothing") {
                 $0.remux = $1
                 if $1 { $0.compress = nil }
             }.negatable),
         declare(
-            .compressing, [.upload, .probe],
+            .compressing, [.upload, .watch, .probe],
             .value(
                 "codec", nil, Parse.kind(CompressSettings.Codec.self), "CODEC",
                 help: "auto, h264, hevc or av1; auto takes hevc for 10 bits and HDR"
             ) { (options, value) throws(ValueProblem) in options.codec = try Parse.choice(value) }.standing(at: "auto")),
         declare(
-            .compressing, [.upload, .probe],
+            .compressing, [.upload, .watch, .probe],
             .value(
                 "quality", nil, .number, "N", help: "the encoder's constant rate factor, 1 to 63, lower is better"
             ) { (options, value) throws(ValueProblem) in options.quality = try Parse.number(value, in: 1...63) }),
         declare(
-            .compressing, [.upload, .probe],
+            .compressing, [.upload, .watch, .probe],
             .value(
                 "max-height", nil, .number, "N", help: "shrink pictures whose shorter side has more than N pixels"
             ) {
                 (options, value) throws(ValueProblem) in options.maxHeight = try Parse.number(value, in: 16...16_384)
             }),
         declare(
-            .compressing, [.upload, .probe],
+            .compressing, [.upload, .watch, .probe],
             .value("max-fps", nil, .number, "N", help: "drop frames beyond N a second") {
                 (options, value) throws(ValueProblem) in options.maxFramesPerSecond = try Parse.frameRate(value)
             }),
         declare(
-            .compressing, [.upload],
+            .compressing, [.upload, .watch],
             .value(
                 "strip", nil, Parse.kind(Options.Strippable.self), "WHAT",
                 help: "leave location (where it was recorded) out of the copy, or nothing"
@@ -144,7 +155,7 @@ struct OptionDeclaration: Sendable {
 
     private static let uploading: [OptionDeclaration] = [
         declare(
-            .uploading, [.upload],
+            .uploading, [.upload, .watch],
             .value(
                 "to", "t", .known("destinations"), "DESTINATION",
                 help:
@@ -153,7 +164,7 @@ struct OptionDeclaration: Sendable {
             ) { (options, value) throws(ValueProblem) in options.destination = try Parse.destination(value) }
             .standing(at: DestinationAddress.builtInWord)),
         declare(
-            .uploading, [.upload],
+            .uploading, [.upload, .watch],
             .value(
                 "as", nil, .text, "TEMPLATE",
                 help:
@@ -162,13 +173,13 @@ struct OptionDeclaration: Sendable {
             ) { (options, value) throws(ValueProblem) in options.template = try Parse.template(value) }
             .standing(at: "{seconds}-{name}")),
         declare(
-            .uploading, [.upload, .receive],
+            .uploading, [.upload, .watch, .receive],
             .value(
                 "token-file", nil, .file, "FILE",
                 help: "the access token is the first line of FILE, which must be private"
             ) { (options, value) throws(ValueProblem) in options.tokenFile = try Parse.path(value) }),
         declare(
-            .uploading, [.upload],
+            .uploading, [.upload, .watch],
             .value(
                 "cache", nil, .choice(["copy", "link"]), "HOW",
                 help: "copy the recording into the cache, or link it where that is safe"
@@ -180,12 +191,12 @@ struct OptionDeclaration: Sendable {
                 }
             }.standing(at: "copy")),
         declare(
-            .uploading, [.upload],
+            .uploading, [.upload, .watch],
             .value("block-size", nil, .quantity, "SIZE", help: "bytes of a block, up to 1GiB") {
                 (options, value) throws(ValueProblem) in options.blockSize = try Parse.blockSize(value)
             }.standing(at: "1MiB")),
         declare(
-            .uploading, [.upload, .run],
+            .uploading, [.upload, .watch, .run],
             .value("limit-rate", nil, .quantity, "RATE", help: "bytes a second at most, such as 500k or 2MiB") {
                 (options, value) throws(ValueProblem) in options.limitRate = try Parse.rate(value)
             }),
@@ -193,14 +204,27 @@ struct OptionDeclaration: Sendable {
 
     private static let following: [OptionDeclaration] = [
         declare(
-            .following, [.upload],
+            .following, [.upload, .watch],
             .value(
                 "after", nil, .words(["keep", "delete", "trash"], directoryBehind: AfterAction.movePrefix), "WHAT",
                 help: "what becomes of the recording once it is there: keep, delete, trash or move:DIR"
             ) { (options, value) throws(ValueProblem) in options.after = try Parse.after(value) }
             .standing(at: "keep")),
         declare(
-            .following, [.upload],
+            .following, [.watch],
+            .value(
+                "keep-for", nil, .quantity, "DURATION", help: "--after waits so long once the recording is there"
+            ) { (options, value) throws(ValueProblem) in options.keepsFor = try Parse.duration(value) }),
+        declare(
+            .following, [.watch],
+            .value(
+                "free-below", nil, .quantity, "SIZE",
+                help:
+                    "--after waits until less than that is free where the recording lies, those done first first; with "
+                    + "--keep-for whichever comes first"
+            ) { (options, value) throws(ValueProblem) in options.freesBelow = try Parse.size(value) }),
+        declare(
+            .following, [.upload, .watch],
             .value(
                 "save", nil, .text, "URL",
                 help: "tell this URL, in JSON, where the file is; it is done when that answers 2xx"
@@ -208,13 +232,13 @@ struct OptionDeclaration: Sendable {
                 (options, value) throws(ValueProblem) in options.save = try Parse.serverURL(value)
             }),
         declare(
-            .following, [.upload],
+            .following, [.upload, .watch],
             .value(
                 "save-token-file", nil, .file, "FILE",
                 help: "the bearer token for --save is the first line of FILE, which must be private"
             ) { (options, value) throws(ValueProblem) in options.saveTokenFile = try Parse.path(value) }),
         declare(
-            .following, [.upload],
+            .following, [.upload, .watch],
             .value(
                 "param", nil, .text, "KEY=VALUE", help: "something for --save to be told; may be given several times"
             ) {
@@ -227,9 +251,86 @@ struct OptionDeclaration: Sendable {
             .value("title", nil, .text, "TEXT", help: "a title for --save to be told") { $0.title = $1.text }.onlyTyped),
     ]
 
+    private static let watching: [OptionDeclaration] = [
+        declare(
+            .watching, [.watch],
+            .value(
+                "include", nil, .text, "GLOB",
+                help: "take files of such names only, instead of everything that looks like a recording; may be given several times"
+            ) { (options, value) throws(ValueProblem) in options.watch.includes.append(try Parse.glob(value)) }
+            .repeatable),
+        declare(
+            .watching, [.watch],
+            .value("exclude", nil, .text, "GLOB", help: "leave files and directories of such names alone") {
+                (options, value) throws(ValueProblem) in options.watch.excludes.append(try Parse.glob(value))
+            }.repeatable),
+        declare(
+            .watching, [.watch],
+            .value("min-size", nil, .quantity, "SIZE", help: "leave smaller files alone") {
+                (options, value) throws(ValueProblem) in options.watch.smallest = try Parse.size(value)
+            }),
+        declare(
+            .watching, [.watch],
+            .value("older-than", nil, .quantity, "DURATION", help: "leave files alone until so long after their last change") {
+                (options, value) throws(ValueProblem) in options.watch.youngest = try Parse.duration(value)
+            }),
+        declare(
+            .watching, [.watch],
+            .flag("recursive", help: "look into the directories of the folder too (the default)") {
+                $0.watch.isRecursive = $1
+            }.negatable),
+        declare(
+            .watching, [.watch],
+            .value(
+                "settle", nil, .quantity, "DURATION",
+                help: "where neither kernel nor container can tell, a recording is finished after so long without a change"
+            ) { (options, value) throws(ValueProblem) in options.watch.settlingTime = try Parse.duration(value) }
+            .standing(at: "2s")),
+        declare(
+            .watching, [.watch],
+            .flag("poll", help: "list the folder every few seconds; by itself only where the system tells no news") {
+                $0.watch.polls = $1
+            }.negatable),
+        declare(
+            .watching, [.watch],
+            .value(
+                "rescan", nil, .quantity, "DURATION", help: "look at everything so often, in case news were lost"
+            ) {
+                (options, value) throws(ValueProblem) in
+                options.watch.scanInterval = try Parse.duration(value)
+                guard options.watch.scanInterval >= 1 else { throw .expected("a duration of a second or more") }
+            }.standing(at: "10m")),
+        declare(
+            .watching, [.watch],
+            .value(
+                "min-free", nil, .quantity, "SIZE",
+                help: "begin no copy that would leave less free where the cache is; uploads go on"
+            ) { (options, value) throws(ValueProblem) in options.minimumFree = try Parse.size(value) }
+            .standing(at: "2GiB")),
+        declare(
+            .watching, [.watch],
+            .value("cache-limit", nil, .quantity, "SIZE", help: "begin no copy that would make the cache larger than that") {
+                (options, value) throws(ValueProblem) in options.cacheLimit = try Parse.size(value)
+            }),
+        declare(
+            .watching, [.watch],
+            .flag("when-idle", help: "encode only while no recording is being made in the folders") {
+                $0.encodesWhenIdle = $1
+            }.negatable),
+        declare(
+            .watching, [.watch],
+            .flag("seen", help: "list what has been brought and is left alone from then on") { $0.seen = $1 }.onlyTyped),
+        declare(
+            .watching, [.watch],
+            .flag("forget", help: "forget those of these numbers, or with --all everything, so that they are brought again") {
+                $0.forget = $1
+            }.onlyTyped),
+        declare(.watching, [.watch], .flag("all", "a", help: "with --forget: everything") { $0.all = $1 }.onlyTyped),
+    ]
+
     private static let working: [OptionDeclaration] = [
         declare(
-            .working, [.upload, .run],
+            .working, [.upload, .watch, .run],
             .value("jobs", "j", .number, "N", help: "files at once") {
                 (options, value) throws(ValueProblem) in
                 options.jobs = try Parse.number(value, in: 1...Supervisor.mostJobs)
@@ -246,15 +347,15 @@ struct OptionDeclaration: Sendable {
                 "detach", "d", help: "put the files on the list, print their ids and return; “ingest run” does the work"
             ) { $0.detach = $1 }.onlyTyped),
         declare(
-            .working, [.upload, .run],
+            .working, [.upload, .watch, .run],
             .value(
                 "threads", nil, .number, "N", help: "threads of the video encoder (default: three for two processors)"
             ) { (options, value) throws(ValueProblem) in options.threads = try Parse.number(value, in: 1...256) }),
         declare(
-            .working, [.upload, .run],
+            .working, [.upload, .watch, .run],
             .value(
                 "nice", nil, .number, "N",
-                help: "nice value of the encoder, 0 to 19; “run” takes 10 and idle I/O by itself"
+                help: "nice value of the encoder, 0 to 19; “run” and “watch” take 10 and idle I/O by themselves"
             ) { (options, value) throws(ValueProblem) in options.niceness = try Parse.number(value, in: 0...19) }),
     ]
 

@@ -1,5 +1,6 @@
 import IngestModel
 import OptionParsing
+import SystemIO
 import Uploading
 
 /// Values of options as they are typed.
@@ -59,6 +60,16 @@ enum Parse {
             rest = rest.dropFirst()
         } while !rest.isEmpty
         return seconds
+    }
+
+    static func size(_ value: OptionValue) throws(ValueProblem) -> ByteCount {
+        guard let size = ByteCount(argument: value.text) else { throw .expected("a size, such as 500k or 2GiB") }
+        return size
+    }
+
+    static func glob(_ value: OptionValue) throws(ValueProblem) -> FileGlob {
+        guard let glob = FileGlob(value.text) else { throw .expected("a pattern, such as *.mov") }
+        return glob
     }
 
     static func destination(_ value: OptionValue) throws(ValueProblem) -> DestinationAddress {

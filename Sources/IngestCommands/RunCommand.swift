@@ -6,7 +6,7 @@ import UploadList
 /// `ingest run [--once]`
 enum RunCommand {
     /// A recorder on the same machine must not drop frames.
-    private static let niceness = 10
+    static let niceness = 10
 
     static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
@@ -28,7 +28,7 @@ enum RunCommand {
                 switch state {
                 case .failed: .failed
                 case .queued, .preparing, .ready, .uploading, .saving: .later
-                case .done, .paused, .cancelled: .done
+                case .waiting, .done, .paused, .cancelled: .done
                 }
             })
     }

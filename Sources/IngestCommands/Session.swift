@@ -46,10 +46,16 @@ struct Session {
 
     private static func settings(_ invocation: Invocation, _ niceness: Int?) -> PipelineSettings {
         let options = invocation.options
-        return PipelineSettings(
+        var settings = PipelineSettings(
             jobs: options.jobs, limitRate: options.limitRate,
             threads: options.threads ?? max(1, ThisProcess.processorCount * 3 / 2),
             niceness: options.niceness ?? niceness, destinations: invocation.destinations.mapValues { $0.profile })
+        if invocation.command == .watch {
+            settings.minimumFree = options.minimumFree
+            settings.cacheLimit = options.cacheLimit
+            settings.encodesWhenIdle = options.encodesWhenIdle
+        }
+        return settings
     }
 
     /// Reads the settings again, for what is done from now on. Those that are wrong change nothing.

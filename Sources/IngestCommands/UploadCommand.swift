@@ -10,7 +10,7 @@ import Uploading
 enum UploadCommand {
     static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
         let options = invocation.options
-        try check(invocation, context)
+        try invocation.checkDestination(context)
         try checkPreset(invocation, context)
         let session = try Session(context, invocation)
         var intake = FileIntake(context: context, invocation: invocation, session: session)
@@ -51,27 +51,6 @@ enum UploadCommand {
             else { continue }
             throw CommandFailure(
                 .usage, "there is no file “\(operand.printable)”; a preset is given as --compress=\(preset)")
-        }
-    }
-
-    /// Before anything is copied: what cannot be used now is not going to be later.
-    private static func check(_ invocation: Invocation, _ context: CommandContext) throws {
-        if let objection = invocation.objectionToDestination(context.environment) {
-            throw CommandFailure(.usage, objection)
-        }
-        let options = invocation.itemOptions(in: context.environment.workingDirectory)
-        let tokenFile = options.tokenFile ?? invocation.profile?.tokenFile
-        for file in [tokenFile, options.save?.tokenFile].compactMap({ $0 }) { _ = try Credentials.token(in: file) }
-        if options.save == nil {
-            for name in ["param", "title"] where invocation.isTyped(name) {
-                throw CommandFailure(
-                    .usage, "--\(name) is told to the save hook, and there is none: name it with --save")
-            }
-        }
-        if case .move(let target) = options.after {
-            guard try FileSystem.statusIfExists(of: target)?.kind == .directory else {
-                throw CommandFailure(.usage, "there is no directory \(target.text.printable) to move recordings to")
-            }
         }
     }
 
@@ -123,7 +102,7 @@ enum UploadCommand {
             let arrived = item.receipt.map { "it is complete at \($0.url.printable) all the same" }
             context.say("\(item.displayName): it was cancelled meanwhile; \(arrived ?? "it was not uploaded")")
             return .failed
-        case .queued, .preparing, .ready, .uploading, .saving, .paused:
+        case .waiting, .queued, .preparing, .ready, .uploading, .saving, .paused:
             let why = item.state == .paused ? "it was paused" : item.fault?.reason ?? "it made no progress"
             let what = item.state == .paused ? "ingest resume \(id)" : "ingest run"
             context.say(

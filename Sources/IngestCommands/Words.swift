@@ -62,6 +62,7 @@ enum Words {
 
     static func state(_ state: ItemState) -> String {
         switch state {
+        case .waiting: "is not finished yet"
         case .queued: "waits for its turn"
         case .preparing: "is being prepared"
         case .ready: "is ready to be uploaded"

@@ -3,7 +3,7 @@ import IngestModel
 import Pipeline
 import SystemIO
 
-/// Working off items with events shown and signals obeyed; what `ingest FILE` and `run` share.
+/// Working off items with events shown and signals obeyed; what `ingest FILE`, `run` and `watch` share.
 enum Working {
     struct Result {
         /// A signal or a closed pipe ended it early.
@@ -14,18 +14,32 @@ enum Working {
 
     static func run(
         _ context: CommandContext, _ options: Options, _ session: Session, mode: Supervisor.Mode, ids: Set<ItemID>?,
-        reload: (@Sendable () -> Void)? = nil, greeting: String? = nil
+        reload: (@Sendable () -> Void)? = nil, greeting: String? = nil,
+        beside companions: (Supervisor) -> [@Sendable () async throws -> Void] = { _ in [] }
     ) async throws -> Result {
         let supervisor = Supervisor(context: session.pipeline, mode: mode, ids: ids)
         let signals = StopSignals(reload: reload) { Task { await supervisor.stop() } }
         // Whoever reads it may send signals from now on.
         if let greeting, !options.quiet { context.say(greeting) }
         let shown = Task { await show(session, context, options, supervisor) }
+        let beside = companions(supervisor).map { companion in
+            Task {
+                do {
+                    try await companion()
+                } catch {
+                    await supervisor.give(up: error)
+                }
+            }
+        }
         var failure: (any Error)?
         do {
             try await supervisor.run()
         } catch {
             failure = error
+        }
+        for task in beside {
+            task.cancel()
+            await task.value
         }
         await session.finish()
         await shown.value

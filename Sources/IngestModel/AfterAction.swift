@@ -24,6 +24,8 @@ package enum AfterState: Hashable, Sendable {
     /// Nothing is owed.
     case none
     case pending
+    /// Owed, but not before its time has come or the room is needed.
+    case held
     case done
     case failed(String)
 
@@ -32,6 +34,7 @@ package enum AfterState: Hashable, Sendable {
         switch self {
         case .none: nil
         case .pending: "pending"
+        case .held: "held"
         case .done: "done"
         case .failed: "failed"
         }
@@ -44,6 +47,7 @@ package enum AfterState: Hashable, Sendable {
         switch word {
         case nil: self = .none
         case "pending": self = .pending
+        case "held": self = .held
         case "done": self = .done
         case "failed": self = .failed(reason ?? "")
         default: return nil

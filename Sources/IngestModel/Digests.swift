@@ -38,8 +38,15 @@ package enum Hex {
 package struct SHA256Digest: Hashable, Sendable {
     package let bytes: [UInt8]
 
+    /// Stands for bytes that nobody has read.
+    package static let none = SHA256Digest(unchecked: [UInt8](repeating: 0, count: 32))
+
     package init?(bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
+        self.bytes = bytes
+    }
+
+    private init(unchecked bytes: [UInt8]) {
         self.bytes = bytes
     }
 

@@ -4,12 +4,12 @@
 package struct Fault: Error, Hashable, Codable, Sendable {
     package enum Code: String, Codable, Sendable, CaseIterable {
         // The recording
-        case recordingMissing, recordingUnreadable, recordingChanged, notAFile
+        case recordingMissing, recordingUnreadable, recordingChanged, notAFile, notFinished
         // The media process
         case notMedia, notFinalised, damaged, nothingToEncode, encoderFailed, encoderCrashed, encoderHung, verification
         case mediaProgramMissing
         // The cache and this machine
-        case diskFull, cacheUnusable, copyLost, copyChanged, foundInCache, fileSystem
+        case diskFull, recorderAtWork, cacheUnusable, copyLost, copyChanged, foundInCache, fileSystem
         // The far side
         case unreachable, certificate, closed, busy, farSideFull, invalidAnswer, refused, credentials, redirected
         case damagedOnTheWay, forgotten, conflict, tooLarge, receiptMismatch

@@ -105,6 +105,18 @@ package struct FilePath: Hashable, Sendable {
         return FilePath(unchecked: parts.flatMap { [Self.slash] + Array($0) })
     }
 
+    /// Whether it is the directory itself or lies below it.
+    package func isWithin(_ directory: FilePath) -> Bool {
+        self == directory || directory == .root
+            || bytes.starts(with: directory.bytes) && bytes[directory.bytes.count] == Self.slash
+    }
+
+    /// The same path as seen from a directory that it lies below.
+    package func relative(to directory: FilePath) -> FilePath? {
+        guard self != directory, isWithin(directory) else { return nil }
+        return FilePath(bytes: Array(bytes[(directory == .root ? 1 : directory.bytes.count + 1)...]))
+    }
+
     private static let slash = UInt8(ascii: "/")
 
     private init(unchecked bytes: [UInt8]) {

@@ -8,6 +8,9 @@ package struct FileTime: Hashable, Comparable, Codable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
+    /// Seconds since 1970 UTC, good to a microsecond.
+    package var inSeconds: Double { Double(seconds) + Double(nanoseconds) / 1e9 }
+
     package static func < (left: FileTime, right: FileTime) -> Bool {
         (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }

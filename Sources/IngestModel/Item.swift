@@ -24,6 +24,8 @@ package struct ItemID: Hashable, Comparable, Codable, Sendable, CustomStringConv
 
 /// Where an item is in its life.
 package enum ItemState: String, Codable, CaseIterable, Sendable {
+    /// Seen in a watched folder, and not finished yet: nothing of it is taken.
+    case waiting
     /// On the list, nothing done yet.
     case queued
     /// The cached copy is being made.
@@ -42,7 +44,7 @@ package enum ItemState: String, Codable, CaseIterable, Sendable {
     package var isRunnable: Bool {
         switch self {
         case .queued, .preparing, .ready, .uploading, .saving: true
-        case .done, .paused, .failed, .cancelled: false
+        case .waiting, .done, .paused, .failed, .cancelled: false
         }
     }
 

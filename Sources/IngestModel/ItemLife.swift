@@ -40,6 +40,8 @@ package enum ItemLife {
         case digestTaken(SHA256Digest)
         case received(Receipt)
         case saved
+        /// What `--after` asks for has waited long enough, or the room is needed.
+        case disposalDue
         /// What `--after` asks for has been done, or cannot be for this reason.
         case disposed(failure: String?)
         /// The cache holds nothing of the item any more.
@@ -60,6 +62,12 @@ package enum ItemLife {
         case reconsidered
         /// The process stops working on the item; everything is kept.
         case interrupted
+        /// Seen in a watched folder, but not finished, for this reason.
+        case waited(for: String)
+        /// The recording is finished, or has changed before it was copied: it is taken as it now is, and at once.
+        case renewed(RecordingIdentity)
+        /// The recording lies elsewhere now.
+        case relocated(FilePath)
         case wished(Wish)
         case resumed
         case retried
@@ -125,6 +133,8 @@ package struct Transition: Sendable {
     package private(set) var debts: [Debt] = []
     /// The wish that is fulfilled and taken back.
     package private(set) var fulfilled: Wish?
+    /// What folders that are watched have to know about its recording from now on.
+    package private(set) var seen: SeenOutcome?
     /// Whether the transaction must survive a power cut, not only the end of the process.
     package private(set) var isDurable = true
 
@@ -168,7 +178,7 @@ package struct Transition: Sendable {
             item.remote = replacement
         case .digestTaken(let digest):
             item.seal?.sha256 = digest
-            if case .copy = item.options.preparation { item.identity.sha256 = digest }
+            if !item.options.preparation.needsMedia { item.identity.sha256 = digest }
             isDurable = false
         case .received(let receipt):
             item.receipt = receipt
@@ -178,7 +188,11 @@ package struct Transition: Sendable {
             item.state = .done
             item.cleanup = .pending
             progress(&item)
-            if let after = item.options.after, after != .keep, !item.isItsOwnRecording { item.after = .pending }
+            seen = .brought
+            if let after = item.options.after, after != .keep, !item.isItsOwnRecording { oweDisposal(of: &item) }
+        case .disposalDue:
+            if item.after == .held { item.after = .pending }
+            item.retryAt = nil
         case .disposed(let failure):
             item.after = failure.map { .failed($0) } ?? .done
         case .cleanedUp:
@@ -200,8 +214,9 @@ package struct Transition: Sendable {
         case .recordingChanged:
             item.marks.insert(.recordingChanged)
         case .failed(let fault, let retryAt):
+            // What may pass and what stays are counted apart.
+            item.attempts = item.fault?.isTemporary == fault.isTemporary ? item.attempts + 1 : 1
             item.fault = fault
-            item.attempts += 1
             item.retryAt = retryAt
             if item.seal == nil { item.cleanup = .pending }
             item.state = retryAt == nil ? .failed : item.resumptionState
@@ -214,6 +229,13 @@ package struct Transition: Sendable {
         case .interrupted:
             if item.state.isRunnable { item.state = item.resumptionState }
             if item.seal == nil, item.state == .queued { item.cleanup = .pending }
+        case .waited(let reason):
+            item.fault = Fault(.notFinished, reason, retry: .later(after: nil))
+            isDurable = false
+        case .renewed(let identity):
+            renew(&item, identity)
+        case .relocated(let path):
+            item.recording = path
         case .wished(let wish):
             obey(wish, &item)
         case .resumed:
@@ -221,7 +243,7 @@ package struct Transition: Sendable {
             item.retryAt = nil
         case .takenUp(let options):
             item.options = options
-            if item.state == .failed || item.state == .paused { item.state = item.resumptionState }
+            if !item.state.isRunnable, !item.state.isFinished { item.state = item.resumptionState }
             progress(&item)
         case .retried:
             if item.state == .failed || item.state == .paused { item.state = item.resumptionState }
@@ -240,6 +262,7 @@ package struct Transition: Sendable {
             item.state = .paused
             return
         }
+        if !item.state.isFinished { seen = item.receipt == nil ? .dismissed : .brought }
         // A removal stays wished for until the cache is clean, so that a crash in between does not forget it.
         if !wish.forgets { fulfilled = wish }
         if !item.state.isFinished {
@@ -280,6 +303,18 @@ package struct Transition: Sendable {
             .recordingChanged, "it has grown since it was copied; it is taken again as it now is",
             retry: .later(after: ItemLife.settlingTime))
         item.retryAt = item.updated.addingTimeInterval(ItemLife.settlingTime)
+    }
+
+    private func oweDisposal(of item: inout Item) {
+        item.after = item.options.keepsFor == nil && item.options.freesBelow == nil ? .pending : .held
+        item.retryAt = item.options.keepsFor.map { item.updated.addingTimeInterval($0) }
+    }
+
+    private func renew(_ item: inout Item, _ identity: RecordingIdentity) {
+        guard item.seal == nil, !item.state.isFinished else { return }
+        item.identity = identity
+        if item.state == .waiting || item.state == .failed { item.state = .queued }
+        progress(&item)
     }
 
     private func progress(_ item: inout Item) {

@@ -65,6 +65,12 @@ package struct ItemOptions: Hashable, Codable, Sendable {
     package var save: SaveHook?
     /// Whether the position is left out of the copy; `nil` keeps it.
     package var stripsLocation: Bool?
+    /// Seconds for which the recording stays although its item is done; `nil` with `freesBelow` for as long as there is room.
+    package var keepsFor: Double?
+    /// The recording goes once less than this is free where it lies.
+    package var freesBelow: ByteCount?
+    /// Whether it comes from a watched folder, where nobody may be looking; `nil` if not.
+    package var isWatched: Bool?
 
     package static let defaultBlockSize = ByteCount.mebibytes(1)
     package static let largestBlockSize = ByteCount.gibibytes(1)
@@ -72,7 +78,8 @@ package struct ItemOptions: Hashable, Codable, Sendable {
     package init(
         preparation: Preparation = .copy, blockSize: ByteCount = Self.defaultBlockSize, limitRate: ByteCount? = nil,
         tokenFile: FilePath? = nil, title: String? = nil, parameters: [String: String] = [:],
-        template: NameTemplate? = nil, after: AfterAction? = nil, save: SaveHook? = nil, stripsLocation: Bool? = nil
+        template: NameTemplate? = nil, after: AfterAction? = nil, save: SaveHook? = nil, stripsLocation: Bool? = nil,
+        keepsFor: Double? = nil, freesBelow: ByteCount? = nil, isWatched: Bool? = nil
     ) {
         self.preparation = preparation
         self.blockSize = blockSize
@@ -84,5 +91,8 @@ package struct ItemOptions: Hashable, Codable, Sendable {
         self.after = after
         self.save = save
         self.stripsLocation = stripsLocation
+        self.keepsFor = keepsFor
+        self.freesBelow = freesBelow
+        self.isWatched = isWatched
     }
 }

@@ -21,6 +21,13 @@ package struct RecordingIdentity: Hashable, Codable, Sendable {
         self.sha256 = sha256
     }
 
+    /// Of a file that has not been read, such as one that is still being written; like no other.
+    package static func unread(device: UInt64, inode: UInt64, size: ByteCount, modified: FileTime) -> RecordingIdentity {
+        RecordingIdentity(device: device, inode: inode, size: size, modified: modified, fingerprint: .none)
+    }
+
+    package var isRead: Bool { fingerprint != .none }
+
     /// Whether this is the very file, unchanged: same inode, size, time and fingerprint.
     package func isUnchanged(from other: RecordingIdentity) -> Bool {
         isSameInode(as: other) && size == other.size && modified == other.modified && fingerprint == other.fingerprint
@@ -42,10 +49,13 @@ package struct RecordingIdentity: Hashable, Codable, Sendable {
 package enum Fingerprint {
     package static let pieceLength: Int64 = 64 << 10
 
+    /// Whether the pieces are the whole file.
+    package static func coversAll(of size: ByteCount) -> Bool { size.value <= 10 * pieceLength }
+
     /// The pieces in ascending order, never overlapping.
     package static func pieces(of size: ByteCount) -> [Range<Int64>] {
+        if coversAll(of: size) { return size.value == 0 ? [] : [0..<size.value] }
         let size = size.value
-        if size <= 10 * pieceLength { return size == 0 ? [] : [0..<size] }
         // Ten starts from 0 to the last possible one; the steps between them are at least a piece long.
         let lastStart = size - pieceLength
         return (0..<10).map { index in

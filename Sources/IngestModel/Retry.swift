@@ -3,6 +3,17 @@ package struct RetryPolicy: Sendable {
     package let first: Double
     package let longest: Double
 
+    /// Seconds to wait after the `attempt`-th failure in a row of a recording of a watched folder that nobody may be looking
+    /// at: from a minute to two hours. `nil` after about a day.
+    package static func watchedDelay(afterFailure attempt: Int) -> Double? {
+        var (delay, passed) = (60.0, 0.0)
+        for _ in 1..<max(1, attempt) where passed < 86_400 {
+            passed += delay
+            delay = min(delay * 2, 7200)
+        }
+        return passed < 86_400 ? delay : nil
+    }
+
     package static let standard = RetryPolicy(first: 0.5, longest: 60)
 
     package init(first: Double, longest: Double) {

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 package import IngestModel
 import SystemIO
 
@@ -33,21 +34,23 @@ package struct MediaProcess: Sendable {
             "the program ingest-media is missing; it belongs beside ingest, or in ../libexec/ingest/")
     }
 
-    /// Does the work and hands over the events as they come.
+    /// Does the work and hands over the events as they come. `isHeld` is asked several times a second: as long as it says so
+    /// the process stands still.
     ///
     /// - Returns: the last event, which is a result.
     /// - Throws: the `Fault` that the process reported, or one that says how it ended; `CancellationError` when the task is
     ///   cancelled, after the process has been killed.
     package func run(
-        _ request: MediaRequest, onEvent: @escaping @Sendable (MediaEvent) -> Void
+        _ request: MediaRequest, isHeld: @escaping @Sendable () -> Bool = { false },
+        onEvent: @escaping @Sendable (MediaEvent) -> Void
     ) async throws -> MediaEvent {
         try await offPool { stop in
-            try conduct(request, stop: stop, onEvent: onEvent)
+            try conduct(request, stop: stop, isHeld: isHeld, onEvent: onEvent)
         }
     }
 
     private func conduct(
-        _ request: MediaRequest, stop: StopFlag, onEvent: (MediaEvent) -> Void
+        _ request: MediaRequest, stop: StopFlag, isHeld: () -> Bool, onEvent: (MediaEvent) -> Void
     ) throws -> MediaEvent {
         let child: ChildProcess
         do {
@@ -59,7 +62,13 @@ package struct MediaProcess: Sendable {
         var lines = LineReader()
         var lastEvent: MediaEvent?
         var heardAt = ContinuousClock.now
+        var isStanding = false
         while true {
+            if isHeld() != isStanding {
+                isStanding.toggle()
+                child.send(signal: isStanding ? SIGSTOP : SIGCONT)
+            }
+            if isStanding { heardAt = .now }
             if stop.isSet {
                 _ = child.finish(killing: true)
                 throw CancellationError()

@@ -26,6 +26,8 @@ package struct ItemControl: Sendable {
         case unknown
     }
 
+    private static let waits = "the recording is not finished yet, so there is nothing to do that with"
+
     /// Pauses, cancels or removes.
     package func ask(_ wish: Wish, of id: ItemID) async throws -> Result {
         guard let before = try await context.list.item(id) else { return .unknown }
@@ -58,6 +60,7 @@ package struct ItemControl: Sendable {
     }
 
     private func objection(to wish: Wish, for item: Item) async throws -> String? {
+        if wish == .pause, item.state == .waiting { return Self.waits }
         if wish == .pause || wish.isForced { return nil }
         let path = item.recording
         let recording = try await offPool { _ in Recording.identityIfPresent(at: path) }
@@ -76,6 +79,7 @@ package struct ItemControl: Sendable {
     package func retry(_ id: ItemID) async throws -> Result {
         try await change(id, .retried) { item in
             switch item.state {
+            case .waiting: Self.waits
             case .failed, .paused: nil
             case .done where item.after.reason != nil: nil
             case .done, .cancelled: "it is \(item.state.rawValue); there is nothing to try again"

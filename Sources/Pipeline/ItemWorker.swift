@@ -365,10 +365,14 @@ struct ItemWorker {
 
     private func fail(_ item: Item, with fault: Fault) async throws -> Item? {
         var generator = SystemRandomNumberGenerator()
+        let isOfSameKind = item.fault?.isTemporary == fault.isTemporary
+        let unattended =
+            item.options.isWatched == true
+            ? RetryPolicy.watchedDelay(afterFailure: isOfSameKind ? item.attempts + 1 : 1) : nil
         let delay =
             fault.isTemporary
             ? RetryPolicy.standard.delay(
-                afterFailure: item.attempts + 1, demanded: fault.demandedDelay, using: &generator) : nil
+                afterFailure: item.attempts + 1, demanded: fault.demandedDelay, using: &generator) : unattended
         let retryAt = delay.map { context.now().addingTimeInterval($0) }
         let failed = try await context.commit(.failed(fault, retryAt: retryAt), to: item)
         if let delay {

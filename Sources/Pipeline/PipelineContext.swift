@@ -18,6 +18,12 @@ package struct PipelineSettings: Sendable {
     package var threads: Int
     /// Nice value of the media process; `nil` leaves it.
     package var niceness: Int?
+    /// What is to stay free where the cache is: no copy is begun that would take of it.
+    package var minimumFree: ByteCount?
+    /// What the copies in the cache may take together; one alone may take more.
+    package var cacheLimit: ByteCount?
+    /// Whether nothing is encoded while a recording is being made in a watched folder.
+    package var encodesWhenIdle = false
     /// Those of the configuration.
     package var destinations: [DestinationName: DestinationProfile]
 
@@ -58,6 +64,7 @@ package final class PipelineContext: Sendable {
     let limiter: RateLimiter
     private let live: LiveSettings
     let sources = SourceShelf()
+    let recorders = Recorders()
     let log: Log
     let now: @Sendable () -> Date
     let send: @Sendable (PipelineEvent) -> Void
@@ -81,6 +88,9 @@ package final class PipelineContext: Sendable {
 
     /// Those in force; they may change at any time.
     var settings: PipelineSettings { live.current }
+
+    /// Whether a recorder is at work that must not be disturbed by an encoder.
+    var isToKeepQuiet: Bool { settings.encodesWhenIdle && recorders.areAtWork }
 
     /// Changes with each new set of them.
     var settingsVersion: Int { live.version }

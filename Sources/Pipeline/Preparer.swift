@@ -21,6 +21,8 @@ struct Preparer {
         let recording = item.recording
         let identity = try await settledIdentity(of: recording)
         let preparation = item.options.preparation
+        if preparation.needsMedia, context.isToKeepQuiet { throw Self.recorderAtWork }
+        try await checkRoom(for: identity.size, preparation)
         let name = try await name(for: item, preparation)
         guard let begun = try await context.commit(.preparationBegan(identity, name: name), to: item) else {
             return nil
@@ -35,6 +37,38 @@ struct Preparer {
         context.crashPoints.reach(.afterSealRenamed)
         if let ready { reporter.reportState(of: ready) }
         return ready
+    }
+
+    private static let recorderAtWork = Fault(
+        .recorderAtWork, "a recording is being made in a watched folder; it is encoded when that is over",
+        retry: .later(after: 2))
+
+    /// Seconds until it is looked for again.
+    private static let roomInterval = 10.0
+
+    /// Uploads make room, so what is not begun now finds it later.
+    private func checkRoom(for size: ByteCount, _ preparation: Preparation) async throws {
+        let cache = context.cache
+        let settings = context.settings
+        if preparation == .link { return }
+        let needed = preparation.needsMedia ? 0 : size.value
+        if let minimum = settings.minimumFree {
+            let free = try await offPool { _ in try cache.freeSpace() }
+            if free.value - needed < minimum.value {
+                throw Fault(
+                    .diskFull,
+                    "only \(free.forReading) are free where the cache is, and \(minimum.forReading) are to stay so "
+                        + "(--min-free); it is copied when there is room", retry: .later(after: Self.roomInterval))
+            }
+        }
+        guard let limit = settings.cacheLimit else { return }
+        let held = try await offPool { _ in try cache.names().reduce(0) { $0 + (cache.size(of: $1)?.value ?? 0) } }
+        if held > 0, held + size.value > limit.value {
+            throw Fault(
+                .diskFull,
+                "the cache holds \(ByteCount(held).forReading), and may hold \(limit.forReading) (--cache-limit); it is "
+                    + "copied when something has been uploaded", retry: .later(after: Self.roomInterval))
+        }
     }
 
     /// Waits until nobody has written it for a moment.
@@ -160,7 +194,8 @@ struct Preparer {
         let crashPoints = context.crashPoints
         let log = context.log
         let stage: StageProgress.Stage = job.settings == nil ? .remuxing : .compressing
-        let last = try await media.run(.prepare(job)) { event in
+        let context = context
+        let last = try await media.run(.prepare(job), isHeld: { context.isToKeepQuiet }) { event in
             switch event {
             case .progress(let progress):
                 crashPoints.reach(.whilePreparing)

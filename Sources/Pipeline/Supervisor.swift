@@ -94,6 +94,22 @@ package actor Supervisor {
         ring()
     }
 
+    /// Something beside the items makes going on impossible: `run` ends and throws it.
+    package func give(up error: any Error) {
+        failure = failure ?? error
+        stop()
+    }
+
+    /// Something is on the list that was not.
+    package func lookNow() {
+        ring()
+    }
+
+    /// The recording of an item that is being worked on has changed: its worker begins anew, and sees it.
+    package func reconsider(_ id: ItemID) {
+        claims[id]?.task.cancel()
+    }
+
     // MARK: - Jobs
 
     /// One of the jobs; those beyond the number that the settings allow just now rest.
@@ -121,8 +137,7 @@ package actor Supervisor {
     /// What makes going on impossible ends the work; a list that is full or locked is waited for by those who never give up.
     private func meet(_ error: any Error) async {
         guard case .forever = mode, let problem = error as? ListError, problem.isTemporary else {
-            failure = failure ?? error
-            return stop()
+            return give(up: error)
         }
         if complained.map({ ContinuousClock.now - $0 > Self.complaintInterval }) ?? true {
             complained = .now
@@ -228,6 +243,7 @@ package actor Supervisor {
         let inhibitor = SleepInhibitor(environment: context.environment, log: context.log)
         var version: Int64 = -1
         var settings = -1
+        var nextRelease = ContinuousClock.now
         var polls = 0
         while !Task.isCancelled {
             do {
@@ -242,6 +258,7 @@ package actor Supervisor {
                     // Not for what takes less than a second.
                     inhibitor.hold(!claims.isEmpty && polls > 0)
                     try await noteProgress()
+                    if nextRelease <= .now { nextRelease = try await HeldRecordings(context: context).release() }
                     if network?.cameUp() == true { try await hurry(.networkCameBack) { $0.isAboutReaching } }
                     // Another timetable may hold by now.
                     if context.settingsVersion != settings {

@@ -70,6 +70,12 @@ package enum FileSystem {
         }
     }
 
+    /// Whether anything stands there, a link that leads nowhere included.
+    package static func exists(_ path: FilePath) -> Bool {
+        var status = stat()
+        return path.withCString { lstat($0, &status) } == 0
+    }
+
     /// Makes the directory and those above it that are missing. What exists already is left as it is.
     package static func makeDirectory(_ path: FilePath) throws(SystemError) {
         if path.withCString({ mkdir($0, 0o700) }) == 0 || errno == EEXIST { return }

@@ -4,6 +4,13 @@ package import IngestModel
 
 /// The clock on the wall of this machine.
 package enum WallClock {
+    /// Seconds since 1970 UTC (`clock_gettime(2)`).
+    package static var seconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
     /// The moment in the machine's time zone (`localtime_r(3)`).
     package static func time(_ date: Date) -> WallTime {
         var seconds = time_t(date.timeIntervalSince1970.rounded(.down))

@@ -72,6 +72,29 @@ enum Schema {
             WHERE state IN ('queued', 'preparing', 'ready', 'uploading', 'saving')
                 OR wish IS NOT NULL OR cleanup = 'pending' OR after_state = 'pending';
         """,
+        """
+        -- Recordings that have been dealt with, by their bytes; outlives the items.
+        CREATE TABLE seen (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            destination TEXT NOT NULL,
+            source_size INTEGER NOT NULL,
+            source_fingerprint TEXT NOT NULL,
+            identity TEXT NOT NULL,
+            recording BLOB NOT NULL,
+            item INTEGER NOT NULL,
+            outcome TEXT NOT NULL,
+            time REAL NOT NULL
+        ) STRICT;
+
+        CREATE INDEX seen_by_content ON seen (destination, source_size, source_fingerprint);
+
+        INSERT INTO seen (destination, source_size, source_fingerprint, identity, recording, item, outcome, time)
+            SELECT destination, source_size, source_fingerprint, identity, recording, id, 'brought', updated
+            FROM items WHERE state = 'done';
+
+        CREATE INDEX items_held ON items (updated) WHERE after_state = 'held';
+        CREATE INDEX items_by_path ON items (recording) WHERE state NOT IN ('done', 'cancelled');
+        """,
     ]
 
     /// The condition of the index `items_open`, word for word, so that SQLite uses it.

@@ -14,7 +14,7 @@ package actor UploadList {
     private let lockPath: FilePath
     /// The lock file, to look at; never locked by this descriptor.
     private let lockFile: SharedDescriptor
-    private let connection: Connection
+    let connection: Connection
     private let executor: QueueExecutor
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
@@ -125,11 +125,14 @@ package actor UploadList {
         package let options: ItemOptions
         /// Names in the cache that no item of the list may take.
         package let takenNames: Set<FileName>
+        /// *queued* or *waiting*.
+        package let state: ItemState
 
         package init(
             recording: FilePath, identity: RecordingIdentity, destination: DestinationAddress, options: ItemOptions,
-            takenNames: Set<FileName>
+            takenNames: Set<FileName>, state: ItemState = .queued
         ) {
+            self.state = state
             self.recording = recording
             self.identity = identity
             self.destination = destination
@@ -144,6 +147,10 @@ package actor UploadList {
         try transaction(.synced) {
             let alike = try unguardedItems(like: new.identity, to: new.destination, done: false)
             if let there = alike.first(where: { $0.recording == new.recording }) { return (there, false) }
+            // One that a watched folder waits with is the same recording, whatever it is by now.
+            if let waiting = try openItems(at: new.recording, to: new.destination).first(where: { $0.state == .waiting }) {
+                return (waiting, false)
+            }
             return (try insert(new, now: now), true)
         }
     }
@@ -153,17 +160,17 @@ package actor UploadList {
         try transaction(.synced) { try insert(new, now: now) }
     }
 
-    private func insert(_ new: NewItem, now: Date) throws -> Item {
+    func insert(_ new: NewItem, now: Date) throws -> Item {
         guard let original = new.recording.name else {
             throw ListError.unusable(path, "“\(new.recording.text)” names no file")
         }
         let seconds = Int64(now.timeIntervalSince1970)
         let name = try freeName(seconds: seconds, original: original, new.options.preparation, new.takenNames)
-        return try insert(
-            Item(
-                id: ItemID(0), uuid: UUID(), recording: new.recording, identity: new.identity,
-                destination: new.destination, options: new.options, addedSeconds: seconds, cachedName: name,
-                created: now))
+        var item = Item(
+            id: ItemID(0), uuid: UUID(), recording: new.recording, identity: new.identity,
+            destination: new.destination, options: new.options, addedSeconds: seconds, cachedName: name, created: now)
+        item.state = new.state
+        return try insert(item)
     }
 
     /// Takes a sealed copy that no list knows into the list, as failed.
@@ -182,7 +189,7 @@ package actor UploadList {
         }
     }
 
-    private func insert(_ item: Item) throws -> Item {
+    func insert(_ item: Item) throws -> Item {
         let fixed = ["uuid", "priority", "destination", "added_seconds", "created"]
         let columns = fixed + ItemRow.written
         try connection.run(
@@ -244,7 +251,7 @@ package actor UploadList {
         try guarded { try find(id) }
     }
 
-    private func find(_ id: ItemID) throws -> Item? {
+    func find(_ id: ItemID) throws -> Item? {
         try connection.row(
             "SELECT \(ItemRow.columns) FROM items WHERE id = ?", [.integer(id.value)], ItemRow.item)
     }
@@ -428,6 +435,9 @@ package actor UploadList {
     package func commit(_ transition: Transition, of id: ItemID) throws -> Item? {
         try transaction(transition.isDurable ? .synced : .written) {
             for debt in transition.debts { try insert(debt, now: transition.item?.updated ?? Date()) }
+            if let outcome = transition.seen, let item = try transition.item ?? find(id) {
+                try note(outcome, of: item, now: transition.item?.updated ?? Date())
+            }
             guard let item = transition.item else {
                 try connection.run("DELETE FROM items WHERE id = ?", [.integer(id.value)])
                 return nil
@@ -540,12 +550,12 @@ package actor UploadList {
 
     // MARK: - Errors
 
-    private func transaction<Result>(_ durability: Connection.Durability, _ body: () throws -> Result) throws -> Result
+    func transaction<Result>(_ durability: Connection.Durability, _ body: () throws -> Result) throws -> Result
     {
         try guarded { try connection.transaction(durability, body) }
     }
 
-    private func guarded<Result>(_ body: () throws -> Result) throws -> Result {
+    func guarded<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let error as SQLiteError {

@@ -125,7 +125,7 @@ package struct Recording: ~Copyable, Sendable {
     /// - Throws: a fault `recordingChanged` that may pass, while somebody has it open for writing and has written within
     ///   half a minute.
     package func unsettledFor(at now: Double) throws(Fault) -> Double {
-        let age = now - Double(opened.modified.seconds) - Double(opened.modified.nanoseconds) / 1e9
+        let age = now - opened.modified.inSeconds
         // A time in the future says nothing.
         if age < -Self.settlingTime { return 0 }
         if file.hasWriter() == true, age < 30 { throw Self.beingWritten }

@@ -232,8 +232,17 @@ package struct VideoCache: Sendable {
 
     // MARK: - Room and errors
 
+    /// Bytes that may still be written where the cache is.
+    package func freeSpace() throws(Fault) -> ByteCount {
+        do {
+            return try FileSystem.open(directory, .directory).freeSpace()
+        } catch {
+            throw Self.fault(error)
+        }
+    }
+
     private func checkRoom(for size: ByteCount) throws {
-        let free = try FileSystem.open(directory, .directory).freeSpace()
+        let free = try freeSpace()
         if free < size {
             throw Fault(
                 .diskFull,

@@ -343,8 +343,7 @@ struct SettingsAtWorkTests {
             "$5" > /dev/null
             echo end >> "\(home.path)/awake"
             """
-        let tool = try home.directory.write(Array(script.utf8), to: "bin/systemd-inhibit")
-        try tool.setMode(0o755)
+        _ = try home.directory.writeProgram(script, to: "bin/systemd-inhibit")
         let path = home.path + "/bin:" + (home.environment["PATH"] ?? "/usr/bin:/bin")
         let log = { (try? String(contentsOfFile: home.path + "/awake", encoding: .utf8)) ?? "" }
         let isHeld = {

@@ -15,9 +15,7 @@ struct MediaProcessTests {
     }
 
     private func program(_ script: String) throws -> FilePath {
-        let path = try directory.write(Array("#!/bin/bash\n\(script)\n".utf8), to: "fake-\(UUID().uuidString)")
-        #expect(chmod(path.text, 0o700) == 0)
-        return path
+        try directory.writeProgram("#!/bin/bash\n\(script)\n", to: "fake-\(UUID().uuidString)")
     }
 
     private func run(_ script: String, patience: Double = 10) async throws -> MediaEvent {

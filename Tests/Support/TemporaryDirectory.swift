@@ -20,9 +20,23 @@ package final class TemporaryDirectory: Sendable {
         try TestPath.make(path.text + "/" + name)
     }
 
-    /// Writes a file and tells its path.
-    @discardableResult
+    /// Writes a script that can be run at once. Another process writes it: a file that is open for writing cannot be run, and
+    /// every program that is started meanwhile holds what is open here for a moment.
+    package func writeProgram(_ script: String, to name: String) throws -> FilePath {
+        let text = try write(Array(script.utf8), to: name + ".text")
+        let path = try file(name)
+        let copying = Process()
+        copying.executableURL = URL(fileURLWithPath: "/bin/cp")
+        copying.arguments = [text.text, path.text]
+        try copying.run()
+        copying.waitUntilExit()
+        guard copying.terminationStatus == 0 else { throw TestFailure("\(name) cannot be written") }
+        try path.setMode(0o755)
+        return path
+    }
+
     /// Writes a file whose last change was a minute ago, so that nobody waits for it to settle.
+    @discardableResult
     package func write(_ bytes: [UInt8], to name: String) throws -> FilePath {
         let path = try file(name)
         try FileManager.default.createDirectory(atPath: path.parent.text, withIntermediateDirectories: true)

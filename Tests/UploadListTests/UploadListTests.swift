@@ -330,6 +330,9 @@ struct UploadListTests {
         let path = try directory.file("state/list.sqlite")
         try Connection(path: path.bytes, journal: .writeAhead).execute(
             """
+            DROP TABLE seen;
+            DROP INDEX items_held;
+            DROP INDEX items_by_path;
             DROP INDEX items_open;
             ALTER TABLE items DROP COLUMN after_state;
             ALTER TABLE items DROP COLUMN after_reason;

@@ -53,6 +53,9 @@ int linux_spawn(int32_t *_Nonnull pid, const char *_Nonnull program, char *_Null
 /// pipe2(2) with O_CLOEXEC: the reading and the writing end. 0, or -1 with errno.
 int linux_pipe(int *_Nonnull ends);
 
+/// eventfd(2), not blocking, close-on-exec; -1 with errno.
+int linux_open_event(void);
+
 /// waitid(2) without reaping: waits for the child's end and returns its exit status, 0 … 255, or 256 + the number of the
 /// signal that ended it; -1 with errno.
 int linux_wait_for_end(int32_t pid);

@@ -1,0 +1,56 @@
+import IngestModel
+import SystemIO
+
+/// What a file is known by while nothing is done to it: renaming and linking change none of it.
+struct FileSignature: Hashable, Sendable {
+    let device: UInt64
+    let inode: UInt64
+    let size: ByteCount
+    let modified: FileTime
+
+    init(_ status: FileStatus) {
+        device = status.device
+        inode = status.inode
+        size = status.size
+        modified = status.modified
+    }
+}
+
+/// A file that may become a recording.
+struct Candidate {
+    let firstSeen: ContinuousClock.Instant
+    /// The next look at it.
+    var due: ContinuousClock.Instant
+    var signature: FileSignature?
+    /// Since when it has been as it is.
+    var quietSince: ContinuousClock.Instant
+    var reason: String?
+    /// What others were told last, and when.
+    var told: (reason: String, at: ContinuousClock.Instant)?
+
+    init(at now: ContinuousClock.Instant) {
+        firstSeen = now
+        due = now
+        quietSince = now
+    }
+
+    var isBeingWritten: Bool { reason == Readiness.beingWritten }
+
+    /// A file that is finished within this time is not spoken of.
+    private static let silence = Duration.seconds(1)
+    private static let tellingInterval = Duration.seconds(5)
+
+    /// The reason that others should hear now, if any.
+    mutating func newsToTell(at now: ContinuousClock.Instant) -> String? {
+        guard let reason, now - firstSeen >= Self.silence, told?.reason != reason else { return nil }
+        if let told, now - told.at < Self.tellingInterval { return nil }
+        told = (reason, now)
+        return reason
+    }
+
+    /// When something is to be told that was held back.
+    var nextNews: ContinuousClock.Instant? {
+        guard let reason, told?.reason != reason else { return nil }
+        return max(firstSeen + Self.silence, told.map { $0.at + Self.tellingInterval } ?? firstSeen)
+    }
+}

@@ -1,0 +1,38 @@
+package import IngestModel
+
+/// What becomes of a recording that is finished.
+package enum Taking: Hashable, Sendable {
+    /// It is on the list, or known; nothing more is to be done until it changes.
+    case settled
+    /// Not now; the next look in so many seconds.
+    case later(Double)
+}
+
+/// What a person should know about a folder.
+package enum FolderNotice: Hashable, Sendable {
+    /// It is not there, or not any more; it is waited for.
+    case isGone
+    case isBack
+    /// The user's watches are used up at this number; from this directory on, what cannot be watched is polled.
+    case watchLimit(Int?, from: FilePath)
+    /// This directory is polled, because other machines may write there.
+    case isPolled(FilePath)
+    case isUnreadable(FilePath, reason: String)
+    /// Events were lost; everything is looked at anew.
+    case hasLostEvents
+}
+
+/// Hears of a folder. The calls come one after another, on the folder's own thread, and may block.
+package protocol FolderObserver: Sendable {
+    /// The recording is finished.
+    func take(_ path: FilePath) -> Taking
+    /// It is not finished yet, for this reason; comes again when the reason changes.
+    func waits(_ path: FilePath, for reason: String)
+    /// A file is not waited for any more: it has gone, or got another name.
+    func isGone(_ path: FilePath)
+    /// Everything has been looked at; these files are being waited for.
+    func hasScanned(waiting: Set<FilePath>)
+    func notice(_ notice: FolderNotice)
+    /// Whether any file in the folder is being written.
+    func isBeingWritten(_ isWritten: Bool)
+}

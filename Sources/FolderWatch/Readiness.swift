@@ -1,0 +1,52 @@
+import IngestModel
+
+/// What one look at a file shows.
+struct Look: Sendable {
+    let size: ByteCount
+    /// Seconds since its last change, by its own time; negative where that lies in the future.
+    let age: Double
+    /// Seconds for which it has been seen not to change.
+    let quietFor: Double
+    /// Whether somebody has it open for writing, or mapped so; `nil` where the kernel cannot tell.
+    let hasWriter: Bool?
+    /// What the container proves; `nil` where that was not looked at.
+    let proof: ContainerVerdict?
+}
+
+/// Whether a recording is finished: first the kernel is asked, then the container, then the clock.
+enum Readiness: Hashable, Sendable {
+    case finished
+    /// Not yet, for this reason; another look in so many seconds, unless something happens before.
+    case waits(for: String, lookAgain: Double)
+
+    static let beingWritten = "it is still being written"
+
+    /// Seconds between two looks at a file that somebody writes: nothing tells when a memory map ends.
+    private static let writerInterval = 0.5
+    private static let incompleteInterval = 5.0
+    private static let emptyInterval = 5.0
+
+    static func judge(_ look: Look, _ rules: WatchRules) -> Readiness {
+        if look.hasWriter == true { return .waits(for: beingWritten, lookAgain: writerInterval) }
+        if look.size.value == 0 { return .waits(for: "it is empty", lookAgain: emptyInterval) }
+        if look.age >= 0, look.age < rules.youngest {
+            return .waits(
+                for: "it changed less than \(Int(rules.youngest)) s ago", lookAgain: rules.youngest - look.age)
+        }
+        switch (look.hasWriter, look.proof) {
+        case (_, .incomplete(let clause)): return .waits(for: clause, lookAgain: incompleteInterval)
+        case (false, .complete): return .finished
+        case (false, _):
+            // With nobody writing, its own time counts too: what lay there before is not waited for.
+            return settled(max(look.quietFor, look.age), rules)
+        case (_, _): return settled(look.quietFor, rules)
+        }
+    }
+
+    private static func settled(_ seconds: Double, _ rules: WatchRules) -> Readiness {
+        if seconds >= rules.settlingTime { return .finished }
+        return .waits(
+            for: "it may still be written; nothing proves that it is complete",
+            lookAgain: max(0.02, rules.settlingTime - seconds))
+    }
+}

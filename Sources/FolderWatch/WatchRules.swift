@@ -1,0 +1,41 @@
+package import IngestModel
+package import SystemIO
+
+/// What is taken from a folder, and how it is watched.
+package struct WatchRules: Sendable {
+    /// Names that are taken; empty for everything that looks like a recording.
+    package var includes: [FileGlob] = []
+    package var excludes: [FileGlob] = []
+    /// Smaller files are left alone.
+    package var smallest = ByteCount(0)
+    /// Seconds since the last change before which a file is left alone.
+    package var youngest = 0.0
+    package var isRecursive = true
+    /// Seconds without a change after which a file counts as finished where neither kernel nor container can tell.
+    package var settlingTime = 2.0
+    /// Whether directories are listed again and again rather than watched.
+    package var polls = false
+    /// Seconds between two looks at what cannot be watched.
+    package var pollInterval = 5.0
+    /// Seconds between two looks at everything, which bound what a lost event can cost.
+    package var scanInterval = 600.0
+
+    package init() {}
+
+    /// Whether a file of this name is meant.
+    ///
+    /// - Parameter path: relative to the folder.
+    package func admits(_ path: FilePath) -> Bool {
+        guard let name = path.name, !RecordingNames.isTemporary(name) else { return false }
+        if excludes.contains(where: { $0.matches(path) }) { return false }
+        return includes.isEmpty ? RecordingNames.isRecording(name) : includes.contains { $0.matches(path) }
+    }
+
+    /// Whether a directory is looked into.
+    ///
+    /// - Parameter path: relative to the folder.
+    package func entersDirectory(_ path: FilePath) -> Bool {
+        guard isRecursive, let name = path.name, !RecordingNames.isForeignDirectory(name) else { return false }
+        return !excludes.contains { $0.matches(path) }
+    }
+}

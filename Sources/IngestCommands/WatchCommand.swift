@@ -1,0 +1,99 @@
+import FoundationEssentials
+import Glibc
+import IngestModel
+import Pipeline
+import SystemIO
+import UploadList
+
+/// `ingest watch DIR...`
+enum WatchCommand {
+    static func run(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
+        if invocation.options.seen { return try await showSeen(context, invocation) }
+        if invocation.options.forget { return try await forget(context, invocation) }
+        let folders = try folders(context, invocation)
+        let session = try Session(context, invocation, niceness: RunCommand.niceness)
+        let worked = try await Working.run(
+            context, invocation.options, session, mode: .forever, ids: nil,
+            reload: { session.reload(context, invocation) },
+            greeting: "watching \(folders.map { $0.path.text.printable }.joined(separator: ", ")); stop with ^C"
+        ) { supervisor in
+            folders.map { folder in
+                let keeper = FolderKeeper(
+                    context: session.pipeline, folder: folder, supervisor: supervisor, say: { context.say($0) })
+                return { try await keeper.run() }
+            }
+        }
+        return worked.signal == SIGINT ? .interrupted : .done
+    }
+
+    private static func folders(_ context: CommandContext, _ invocation: Invocation) throws -> [WatchedFolder] {
+        try invocation.checkDestination(context)
+        let options = invocation.itemOptions(in: context.environment.workingDirectory)
+        return try invocation.operands.map { operand in
+            let shown = String(decoding: operand, as: UTF8.self).printable
+            guard let path = context.absolute(operand) else {
+                throw CommandFailure(.usage, "“\(shown)” names no folder")
+            }
+            if let status = try FileSystem.statusIfExists(of: path), status.kind != .directory {
+                throw CommandFailure(.usage, "\(shown) is no folder; “ingest FILE” uploads a file")
+            }
+            // Recordings are known by paths that do not change with the links that lead to them.
+            return WatchedFolder(
+                path: (try? FileSystem.resolved(path)) ?? path, rules: invocation.options.watch,
+                destination: invocation.options.destination, options: options)
+        }
+    }
+
+    // MARK: - What has been brought
+
+    private static func showSeen(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
+        let list = try Session.openList(context)
+        var number: Int64 = 0
+        while true {
+            let rows = try await list.seen(after: number, limit: 500)
+            guard let last = rows.last else { return .done }
+            for row in rows { context.output.write(invocation.options.json ? json(row) : text(row)) }
+            number = last.number
+        }
+    }
+
+    private static func text(_ row: SeenRecording) -> String {
+        let number = String(repeating: " ", count: max(0, 4 - "\(row.number)".count)) + "\(row.number)"
+        let outcome = row.outcome == .brought ? "brought  " : "dismissed"
+        return
+            "\(number)  \(row.time.formatted(.iso8601))  \(outcome)  \(row.recording.text.printable) → "
+            + "\(row.destination.text.printable)\n"
+    }
+
+    private static func json(_ row: SeenRecording) -> String {
+        JSONText.line(
+            SeenJSON(
+                number: row.number, time: row.time, outcome: row.outcome.rawValue, filePath: row.recording.text,
+                destination: row.destination.text, id: row.item, sourceSHA256: row.identity.sha256?.hex)) + "\n"
+    }
+
+    private struct SeenJSON: Encodable {
+        let number: Int64
+        let time: Date
+        let outcome: String
+        let filePath: String
+        let destination: String
+        let id: ItemID
+        let sourceSHA256: String?
+    }
+
+    private static func forget(_ context: CommandContext, _ invocation: Invocation) async throws -> ExitCode {
+        let list = try Session.openList(context)
+        var count = 0
+        var statuses: [ExitCode] = []
+        if invocation.options.all { count = try await list.forgetAllSeen() }
+        for id in invocation.ids {
+            let forgotten = try await list.forgetSeen(id.value)
+            if forgotten == 0 { context.say("there is no number \(id); “ingest watch --seen” shows them") }
+            statuses.append(forgotten == 0 ? .usage : .done)
+            count += forgotten
+        }
+        if !invocation.options.quiet { context.say("\(Words.count(count, "recording is", "recordings are")) forgotten") }
+        return ExitCode.combined(statuses)
+    }
+}

@@ -1,0 +1,253 @@
+import Diagnostics
+package import FolderWatch
+import FoundationEssentials
+package import IngestModel
+import Synchronization
+import SystemIO
+import UploadList
+import VideoCache
+
+/// A folder that is watched, and what becomes of its recordings.
+package struct WatchedFolder: Sendable {
+    package let path: FilePath
+    package let rules: WatchRules
+    package let destination: DestinationAddress
+    package let options: ItemOptions
+
+    package init(path: FilePath, rules: WatchRules, destination: DestinationAddress, options: ItemOptions) {
+        self.path = path
+        self.rules = rules
+        self.destination = destination
+        self.options = options
+    }
+}
+
+/// Puts what is finished in a watched folder on the list, once; and says what is waited for.
+package final class FolderKeeper: Sendable {
+    private let context: PipelineContext
+    private let folder: WatchedFolder
+    private let supervisor: Supervisor
+    private let say: @Sendable (String) -> Void
+    private let trouble = Mutex<ContinuousClock.Instant?>(nil)
+
+    private static let versionInterval = Duration.seconds(1)
+    private static let troubleInterval = Duration.seconds(300)
+    /// Seconds until a recording is looked at again that cannot be decided on yet.
+    private static let indecision = 2.0
+
+    /// - Parameters:
+    ///   - context: list and cache.
+    ///   - folder: what is watched.
+    ///   - supervisor: works on the items.
+    ///   - say: a sentence for a person.
+    package init(
+        context: PipelineContext, folder: WatchedFolder, supervisor: Supervisor,
+        say: @escaping @Sendable (String) -> Void
+    ) {
+        self.context = context
+        self.folder = folder
+        self.supervisor = supervisor
+        self.say = say
+    }
+
+    /// Watches until the task is cancelled.
+    package func run() async throws {
+        let watch = try FolderWatch(folder.path, rules: folder.rules, observer: self)
+        let forgetting = Task { await self.noticeForgetting(watch) }
+        defer { forgetting.cancel() }
+        defer { context.recorders.note(folder.path, isAtWork: false) }
+        try await watch.run()
+    }
+
+    /// Whoever has recordings forgotten wants them to be brought again.
+    private func noticeForgetting(_ watch: FolderWatch) async {
+        var version: Int64?
+        while !Task.isCancelled {
+            if let present = try? await context.list.seenVersion() {
+                if let version, version != present { watch.lookAgain() }
+                version = present
+            }
+            // Cancellation only means that the loop ends.
+            try? await Task.sleep(for: Self.versionInterval)
+        }
+    }
+
+    // MARK: - Finished
+
+    /// What to do with a recording that is finished.
+    private func takeUp(_ path: FilePath) async throws -> Taking {
+        let identity = try await offPool { _ in try Recording(path).identity() }
+        if let taking = try await settleOpenItems(at: path, identity) { return taking }
+        switch try await acquaintance(path, identity) {
+        case .known: return .settled
+        case .stranger: break
+        case .needsDigest: return .later(Self.indecision)
+        }
+        let (item, isNew) = try await context.list.addUnlessThere(
+            UploadList.NewItem(
+                recording: path, identity: identity, destination: folder.destination, options: folder.options,
+                takenNames: try context.cache.names()),
+            now: context.now())
+        context.crashPoints.reach(.afterEnqueue)
+        if !isNew { return .later(Self.indecision) }
+        await supervisor.lookNow()
+        _ = item
+        return .settled
+    }
+
+    /// Items of this path that are on their way, or wait; `nil` if the recording is none of theirs.
+    private func settleOpenItems(at path: FilePath, _ identity: RecordingIdentity) async throws -> Taking? {
+        for item in try await context.list.open(at: path, to: folder.destination) {
+            if item.state != .waiting, item.identity.hasSameContent(as: identity) { return .settled }
+            if item.seal == nil {
+                guard let lock = try ItemLock.take(item.id, in: context.list) else { return .later(Self.indecision) }
+                defer { withExtendedLifetime(lock) {} }
+                guard let current = try await context.list.item(item.id) else { return .later(0) }
+                let renewed = try await context.commit(.renewed(identity), to: current)
+                await supervisor.lookNow()
+                return renewed?.identity == identity ? .settled : .later(Self.indecision)
+            }
+            let isLink = item.seal?.isLink == true
+            let check = try await offPool { _ in Recording.check(path, against: item.identity, isLink: isLink) }
+            if check == .withdraw {
+                await supervisor.reconsider(item.id)
+                return .later(Self.indecision)
+            }
+        }
+        return nil
+    }
+
+    /// Whether the bytes have been dealt with, or are on their way, under whatever name.
+    private func acquaintance(_ path: FilePath, _ identity: RecordingIdentity) async throws -> Acquaintance {
+        var file = identity
+        var isOnItsWay = false
+        let open = try await context.list.items(like: identity, to: folder.destination)
+        let cancelled = try await context.list.cancelled(like: identity, at: path, to: folder.destination)
+        let seen = try await context.list.seen(like: identity, at: path, to: folder.destination)
+        for known in open.map({ $0.identity }) + (cancelled.map { $0.identity } + seen.map { $0.identity }) {
+            var answer = Acquaintance.compare(file, with: known)
+            if !known.isRead, known.isSameInode(as: file) { answer = .known }
+            if answer == .needsDigest {
+                file.sha256 = try await offPool { stop in try Recording(path).digest(stop: stop) }
+                answer = Acquaintance.compare(file, with: known)
+            }
+            if answer == .known {
+                try await meetAgain(path, file, open, seen)
+                return .known
+            }
+        }
+        // One of the same size and pieces whose bytes are not all read yet decides when they are.
+        for item in open where item.identity.fingerprint == file.fingerprint && item.identity.sha256 == nil {
+            if item.state.isRunnable { isOnItsWay = true }
+        }
+        return isOnItsWay ? .needsDigest : .stranger
+    }
+
+    /// A recording that is known has another name or another time.
+    private func meetAgain(
+        _ path: FilePath, _ file: RecordingIdentity, _ open: [Item], _ seen: [SeenRecording]
+    ) async throws {
+        for item in open where item.identity.hasSameContent(as: file) && item.recording != path {
+            let isLost = try await offPool { _ in Recording.identityIfPresent(at: item.recording) == nil }
+            guard isLost, let lock = try ItemLock.take(item.id, in: context.list) else { continue }
+            defer { withExtendedLifetime(lock) {} }
+            if let current = try await context.list.item(item.id) {
+                _ = try await context.commit(.relocated(path), to: current)
+            }
+        }
+        guard file.sha256 != nil, let known = seen.first(where: { $0.identity.hasSameContent(as: file) }),
+            !seen.contains(where: { $0.identity.modified == file.modified })
+        else { return }
+        try await context.list.note(file, at: path, like: known, now: context.now())
+    }
+
+    // MARK: - Waiting
+
+    private func note(_ path: FilePath, waitsFor reason: String) async throws {
+        guard let status = try FileSystem.statusIfExists(of: path) else { return }
+        let identity = RecordingIdentity.unread(
+            device: status.device, inode: status.inode, size: status.size, modified: status.modified)
+        let cancelled = try await context.list.cancelled(like: identity, at: path, to: folder.destination)
+        let seen = try await context.list.seen(like: identity, at: path, to: folder.destination)
+        let dismissed = cancelled.map { $0.identity } + seen.map { $0.identity }
+        if dismissed.contains(where: { !$0.isRead && $0.isSameInode(as: identity) }) { return }
+        let item = try await context.list.addWaiting(
+            UploadList.NewItem(
+                recording: path, identity: identity, destination: folder.destination, options: folder.options,
+                takenNames: try context.cache.names(), state: .waiting),
+            now: context.now())
+        guard item.state == .waiting, item.fault?.reason != reason,
+            let lock = try ItemLock.take(item.id, in: context.list)
+        else { return }
+        defer { withExtendedLifetime(lock) {} }
+        if let current = try await context.list.item(item.id), current.state == .waiting {
+            _ = try await context.commit(.waited(for: reason), to: current)
+        }
+    }
+
+    private func forgetWaiting(_ isMeant: @Sendable (Item) -> Bool) async throws {
+        for item in try await context.list.waiting(to: folder.destination) where isMeant(item) {
+            try await context.list.forgetWaiting(item.id)
+        }
+    }
+
+    // MARK: - On the folder's thread
+
+    /// Waits for work on the list; what goes wrong with it is told now and then.
+    private func block<Value: Sendable>(_ otherwise: Value, on work: @escaping @Sendable () async throws -> Value) -> Value {
+        do {
+            return try Waiting.block(on: work)
+        } catch {
+            let isNews = trouble.withLock { last in
+                let isNews = last.map { ContinuousClock.now - $0 > Self.troubleInterval } ?? true
+                if isNews { last = .now }
+                return isNews
+            }
+            if isNews { context.log.warning("a recording cannot be put on the list", ["reason": "\(error)"]) }
+            return otherwise
+        }
+    }
+}
+
+extension FolderKeeper: FolderObserver {
+    package func take(_ path: FilePath) -> Taking {
+        block(.later(Self.indecision)) { try await self.takeUp(path) }
+    }
+
+    package func waits(_ path: FilePath, for reason: String) {
+        block(()) { try await self.note(path, waitsFor: reason) }
+    }
+
+    package func isGone(_ path: FilePath) {
+        block(()) { try await self.forgetWaiting { $0.recording == path } }
+    }
+
+    package func hasScanned(waiting: Set<FilePath>) {
+        let root = folder.path
+        block(()) { try await self.forgetWaiting { $0.recording.isWithin(root) && !waiting.contains($0.recording) } }
+    }
+
+    package func notice(_ notice: FolderNotice) {
+        let name = folder.path.text.printable
+        switch notice {
+        case .isGone: say("\(name) is not there; it is waited for")
+        case .isBack: say("\(name) is there")
+        case .watchLimit(let limit, let directory):
+            let number = limit.map { " (\($0))" } ?? ""
+            let wanted = max(524_288, (limit ?? 0) * 2)
+            say(
+                "this user's watches are used up\(number), so \(directory.text.printable) and others are looked at every "
+                    + "few seconds instead; “sysctl fs.inotify.max_user_watches=\(wanted)” gives more")
+        case .isPolled(let directory):
+            say(
+                "\(directory.text.printable) lies on a network file system, which tells no news; it is looked at every few "
+                    + "seconds")
+        case .isUnreadable(let directory, let reason): say("\(directory.text.printable) cannot be listed: \(reason)")
+        case .hasLostEvents: context.log.info("events were lost; everything is looked at", ["folder": name])
+        }
+    }
+
+    package func isBeingWritten(_ isWritten: Bool) {
+        context.recorders.note(folder.path, isAtWork: isWritten)
+    }
+}

@@ -1,0 +1,204 @@
+package import FoundationEssentials
+package import IngestModel
+import SQLite
+
+/// What watched folders need of the list: who is known, who waits.
+extension UploadList {
+    // MARK: - What has been dealt with
+
+    func note(_ outcome: SeenOutcome, of item: Item, now: Date) throws {
+        try insertSeen(item.identity, item.recording, item.destination, outcome, item.id, now)
+    }
+
+    private func insertSeen(
+        _ identity: RecordingIdentity, _ recording: FilePath, _ destination: DestinationAddress, _ outcome: SeenOutcome,
+        _ item: ItemID, _ now: Date
+    ) throws {
+        try connection.run(
+            """
+            INSERT INTO seen (destination, source_size, source_fingerprint, identity, recording, item, outcome, time)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .text(destination.text), .integer(Self.sizeColumn(identity)), .text(identity.fingerprint.hex),
+                .text(try ItemRow.encoded(identity)), .blob(recording.bytes), .integer(item.value),
+                .text(outcome.rawValue), .real(now.timeIntervalSince1970),
+            ])
+    }
+
+    /// What was never read is looked for by its place, whatever size it has by then.
+    private static func sizeColumn(_ identity: RecordingIdentity) -> Int64 {
+        identity.isRead ? identity.size.value : -1
+    }
+
+    /// Remembers another file with the bytes of one that has been dealt with, so that they need not be read again.
+    package func note(_ identity: RecordingIdentity, at recording: FilePath, like known: SeenRecording, now: Date) throws {
+        try transaction(.written) {
+            try insertSeen(identity, recording, known.destination, known.outcome, known.item, now)
+        }
+    }
+
+    private static let seenColumns = "id, destination, recording, identity, item, outcome, time"
+
+    private static func seen(_ row: borrowing Row) throws -> SeenRecording {
+        guard let recording = FilePath(bytes: row.blob(2)), let outcome = SeenOutcome(rawValue: row.text(5)) else {
+            throw ItemRow.Malformed()
+        }
+        return SeenRecording(
+            number: row.integer(0), destination: try DestinationAddress(argument: row.text(1)), recording: recording,
+            identity: try ItemRow.decoded(row.text(3)), item: ItemID(row.integer(4)), outcome: outcome,
+            time: Date(timeIntervalSince1970: row.real(6)))
+    }
+
+    /// The newest recordings, up to 100, that have been dealt with and may be this one; and those of the same place that
+    /// were given up before they were read.
+    package func seen(
+        like identity: RecordingIdentity, at recording: FilePath, to destination: DestinationAddress
+    ) throws -> [SeenRecording] {
+        try guarded {
+            try connection.rows(
+                """
+                SELECT \(Self.seenColumns) FROM seen
+                WHERE destination = ?1 AND (source_size = ?2 AND source_fingerprint = ?3
+                    OR source_size = -1 AND source_fingerprint = ?4 AND recording = ?5)
+                ORDER BY id DESC LIMIT 100
+                """,
+                [
+                    .text(destination.text), .integer(identity.size.value), .text(identity.fingerprint.hex),
+                    .text(SHA256Digest.none.hex), .blob(recording.bytes),
+                ], Self.seen)
+        }
+    }
+
+    /// Up to `limit` recordings that have been dealt with, with numbers above `after`, in their order.
+    package func seen(after number: Int64, limit: Int) throws -> [SeenRecording] {
+        try guarded {
+            try connection.rows(
+                "SELECT \(Self.seenColumns) FROM seen WHERE id > ? ORDER BY id LIMIT ?",
+                [.integer(number), .integer(Int64(limit))], Self.seen)
+        }
+    }
+
+    /// Forgets the recordings of this number, and all others with the same bytes, so that they count as new.
+    ///
+    /// - Returns: how many entries that were.
+    package func forgetSeen(_ number: Int64) throws -> Int {
+        try transaction(.synced) {
+            try connection.run(
+                """
+                DELETE FROM seen WHERE (destination, source_size, source_fingerprint) IN
+                    (SELECT destination, source_size, source_fingerprint FROM seen WHERE id = ?)
+                """,
+                [.integer(number)])
+            return connection.changes
+        }
+    }
+
+    /// Forgets everything that has been dealt with.
+    package func forgetAllSeen() throws -> Int {
+        try transaction(.synced) {
+            try connection.run("DELETE FROM seen", [])
+            return connection.changes
+        }
+    }
+
+    /// Changes whenever something is forgotten: how many entries there have ever been, and how many there are.
+    package func seenVersion() throws -> Int64 {
+        try guarded {
+            try connection.row(
+                """
+                SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'seen'), 0) - (SELECT count(*) FROM seen)
+                """
+            ) { $0.integer(0) } ?? 0
+        }
+    }
+
+    // MARK: - Items by their place
+
+    /// Unfinished items of the recording at this path, the newest first.
+    package func open(at recording: FilePath, to destination: DestinationAddress) throws -> [Item] {
+        try guarded { try openItems(at: recording, to: destination) }
+    }
+
+    func openItems(at recording: FilePath, to destination: DestinationAddress) throws -> [Item] {
+        try connection.rows(
+            """
+            SELECT \(ItemRow.columns) FROM items
+            WHERE recording = ? AND destination = ? AND state NOT IN ('done', 'cancelled') ORDER BY id DESC
+            """,
+            [.blob(recording.bytes), .text(destination.text)], ItemRow.item)
+    }
+
+    /// Cancelled items of recordings that may be this one, up to 100.
+    package func cancelled(
+        like identity: RecordingIdentity, at recording: FilePath, to destination: DestinationAddress
+    ) throws -> [Item] {
+        try guarded {
+            try connection.rows(
+                """
+                SELECT \(ItemRow.columns) FROM items
+                WHERE destination = ?1 AND state = 'cancelled' AND (source_size = ?2 AND source_fingerprint = ?3
+                    OR source_fingerprint = ?4 AND recording = ?5)
+                ORDER BY id DESC LIMIT 100
+                """,
+                [
+                    .text(destination.text), .integer(identity.size.value), .text(identity.fingerprint.hex),
+                    .text(SHA256Digest.none.hex), .blob(recording.bytes),
+                ], ItemRow.item)
+        }
+    }
+
+    // MARK: - Recordings that stay for a while
+
+    /// Up to 64 done items whose recording has stayed long enough, those done first first.
+    package func heldUntil(_ now: Date) throws -> [Item] {
+        try guarded {
+            try connection.rows(
+                """
+                SELECT \(ItemRow.columns) FROM items
+                WHERE after_state = 'held' AND retry_at <= ? ORDER BY updated LIMIT 64
+                """,
+                [.real(now.timeIntervalSince1970)], ItemRow.item)
+        }
+    }
+
+    /// Up to `limit` done items whose recording goes when room is needed, those done first first.
+    package func heldForRoom(limit: Int) throws -> [Item] {
+        try guarded {
+            try connection.rows(
+                """
+                SELECT \(ItemRow.columns) FROM items WHERE after_state = 'held'
+                    AND json_extract(options, '$.freesBelow') IS NOT NULL ORDER BY updated LIMIT ?
+                """,
+                [.integer(Int64(limit))], ItemRow.item)
+        }
+    }
+
+    // MARK: - Waiting
+
+    /// Puts a recording on the list that is not finished yet, unless an unfinished item of it is there.
+    ///
+    /// - Returns: that item.
+    package func addWaiting(_ new: NewItem, now: Date) throws -> Item {
+        try transaction(.written) {
+            if let there = try openItems(at: new.recording, to: new.destination).first { return there }
+            return try insert(new, now: now)
+        }
+    }
+
+    /// All items that wait.
+    package func waiting(to destination: DestinationAddress) throws -> [Item] {
+        try guarded {
+            try connection.rows(
+                "SELECT \(ItemRow.columns) FROM items WHERE state = 'waiting' AND destination = ? ORDER BY id",
+                [.text(destination.text)], ItemRow.item)
+        }
+    }
+
+    /// Takes an item off the list that waited for a recording which is gone.
+    package func forgetWaiting(_ id: ItemID) throws {
+        try transaction(.written) {
+            try connection.run("DELETE FROM items WHERE id = ? AND state = 'waiting'", [.integer(id.value)])
+        }
+    }
+}

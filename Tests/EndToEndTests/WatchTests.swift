@@ -1,0 +1,325 @@
+import Checksums
+import Foundation
+import IngestModel
+import IngestTestSupport
+import Testing
+
+/// `ingest watch` as its users meet it.
+@Suite("Watching folders", .timeLimit(.minutes(5)))
+struct WatchTests {
+    private let home: TestHome
+    private let folder: String
+
+    init() throws {
+        home = try TestHome()
+        folder = home.path + "/in"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    }
+
+    private func watch(_ options: [String] = [], _ variables: [String: String] = [:]) async throws -> RunningProgram {
+        let watching = try home.start(["watch", "in"] + options, variables)
+        try await eventually("it watches") { watching.errors.contains("watching ") }
+        return watching
+    }
+
+    private func stop(_ watching: RunningProgram) async throws {
+        watching.send(SIGTERM)
+        let outcome = try await watching.wait()
+        #expect(outcome.status == 0, "\(outcome.errors)")
+    }
+
+    private static let whole = TestPlace.root + "/fixtures/whole.mp4"
+
+    private func copy(_ fixture: String, to name: String) throws {
+        let target = folder + "/" + name
+        try FileManager.default.createDirectory(
+            atPath: (target as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: TestPlace.root + "/fixtures/" + fixture, toPath: target)
+    }
+
+    /// The names, without the seconds before them, of what has been received.
+    private var received: [String] {
+        home.received.map { String($0.drop { $0.isNumber }.dropFirst()) }.sorted()
+    }
+
+    @Test("what lies there and what comes goes up, once; a copy, a new name, a new time and a new start change nothing")
+    func once() async throws {
+        try copy("whole.mp4", to: "first.mp4")
+        let watching = try await watch()
+        try copy("capture.mov", to: "deep/er/second.mov")
+        try await eventually("both are there") { received == ["first.mp4", "second.mov"] }
+        try FileManager.default.moveItem(atPath: folder + "/first.mp4", toPath: folder + "/deep/renamed.mp4")
+        try copy("capture.mov", to: "copy.mov")
+        try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: folder + "/deep/er/second.mov")
+        try copy("upright.mov", to: "third.mov")
+        try await eventually("the third is there") { received.contains("third.mov") }
+        try await stop(watching)
+        let again = try await watch()
+        try copy("two-languages.mov", to: "fourth.mov")
+        try await eventually("the fourth is there") { received.contains("fourth.mov") }
+        try await stop(again)
+        #expect(received == ["first.mp4", "fourth.mov", "second.mov", "third.mov"])
+    }
+
+    @Test("new bytes under an old name are a new recording")
+    func newContent() async throws {
+        try copy("whole.mp4", to: "take.mp4")
+        let watching = try await watch()
+        try await eventually("it is there") { received.count == 1 }
+        try FileManager.default.removeItem(atPath: folder + "/take.mp4")
+        try copy("damaged.mp4", to: "take.mp4")
+        try await eventually("the other is there too") { received.count == 2 }
+        try await stop(watching)
+    }
+
+    @Test("a file is not taken while somebody writes it, and at once when it is finished")
+    func writer() async throws {
+        let watching = try await watch()
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: Self.whole))
+        let path = folder + "/take.mp4"
+        #expect(FileManager.default.createFile(atPath: path, contents: nil))
+        let writer = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        // Complete from the first moment on, and still open.
+        try writer.write(contentsOf: bytes)
+        var items = try await home.items()
+        for _ in 0..<200 where items.isEmpty {
+            try await Task.sleep(for: .milliseconds(50))
+            items = try await home.items()
+        }
+        #expect(items.first?["state"] as? String == "waiting")
+        #expect((items.first?["reason"] as? String)?.contains("still being written") == true, "\(items)")
+        #expect(try await home.run(["pause", "1"]).status == 1)
+        try writer.close()
+        try await eventually("it is done") { watching.errors.contains("take.mp4: done") }
+        try await stop(watching)
+        #expect(received == ["take.mp4"])
+    }
+
+    @Test("a recording that lacks something waits, and says for what; another name, or its end, ends the waiting")
+    func unfinished() async throws {
+        try copy("unfinished.mov", to: "cut.mov")
+        let watching = try await watch()
+        var items: [[String: Any]] = []
+        for _ in 0..<200 where items.isEmpty {
+            try await Task.sleep(for: .milliseconds(50))
+            items = try await home.items()
+        }
+        #expect(items.first?["state"] as? String == "waiting")
+        try FileManager.default.moveItem(atPath: folder + "/cut.mov", toPath: folder + "/cut.mov.bak")
+        for _ in 0..<200 where !items.isEmpty {
+            try await Task.sleep(for: .milliseconds(50))
+            items = try await home.items()
+        }
+        #expect(items.isEmpty && received.isEmpty)
+        try await stop(watching)
+    }
+
+    @Test("temporary names are left alone until the file gets its own")
+    func temporary() async throws {
+        let watching = try await watch()
+        try copy("whole.mp4", to: "take.mp4.part")
+        try copy("whole.mp4", to: ".take.mp4.Xy12Zz")
+        try copy("capture.mov", to: "other.mov")
+        try await eventually("the other is there") { received == ["other.mov"] }
+        try FileManager.default.moveItem(atPath: folder + "/take.mp4.part", toPath: folder + "/take.mp4")
+        try await eventually("it is there") { received == ["other.mov", "take.mp4"] }
+        try await stop(watching)
+    }
+
+    @Test("what somebody has given up is not taken again, unless it is forgotten")
+    func givenUp() async throws {
+        try copy("whole.mp4", to: "take.mp4")
+        // Nobody listens there.
+        let watching = try await watch(["--to", "block+http://127.0.0.1:9/up"])
+        for _ in 0..<200 where try await home.items().isEmpty { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(try await home.run(["remove", "1"]).status == 0)
+        try FileManager.default.moveItem(atPath: folder + "/take.mp4", toPath: folder + "/again.mp4")
+        try copy("capture.mov", to: "other.mov")
+        for _ in 0..<200 where try await home.items().isEmpty { try await Task.sleep(for: .milliseconds(50)) }
+        let names = try await home.items().compactMap { ($0["file"] as? String)?.components(separatedBy: "/").last }
+        #expect(names == ["other.mov"])
+        let seen = try await home.run(["watch", "--seen"])
+        #expect(seen.output.contains("dismissed") && seen.output.contains("/take.mp4"), "\(seen.output)")
+        #expect(try await home.run(["watch", "--forget", "7"]).status == 2)
+        #expect(try await home.run(["watch", "--forget", "1"]).status == 0)
+        for _ in 0..<200 where try await home.items().count == 1 { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(try await home.items().count == 2)
+        try await stop(watching)
+    }
+
+    @Test("a recording is given up before it is finished, and stays so when it is")
+    func givenUpEarly() async throws {
+        let watching = try await watch()
+        let path = folder + "/take.mp4"
+        #expect(FileManager.default.createFile(atPath: path, contents: Data([1, 2, 3])))
+        let writer = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        for _ in 0..<200 where try await home.items().isEmpty { try await Task.sleep(for: .milliseconds(50)) }
+        #expect(try await home.run(["cancel", "1"]).status == 0)
+        try writer.write(contentsOf: try Data(contentsOf: URL(fileURLWithPath: Self.whole)))
+        try writer.close()
+        try copy("capture.mov", to: "other.mov")
+        try await eventually("the other is there") { received == ["other.mov"] }
+        #expect(try await home.state(of: 1) == "cancelled")
+        try await stop(watching)
+        #expect(received == ["other.mov"])
+    }
+
+    @Test("a recording that grows after it was taken goes up again as it then is")
+    func grows() async throws {
+        let bytes = TestBytes.make(6_000_000)
+        try home.directory.write(Array(bytes[..<3_000_000]), to: "in/take.ts")
+        let server = try await BlockServer(["slow:2@1"])
+        let watching = try await watch(["--to", server.destination, "--settle", "0.2s"])
+        for _ in 0..<400 {
+            if try await home.items().first?["state"] as? String == "uploading" { break }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        let writer = try FileHandle(forWritingTo: URL(fileURLWithPath: folder + "/take.ts"))
+        try writer.seekToEnd()
+        try writer.write(contentsOf: Data(bytes[3_000_000...]))
+        try writer.close()
+        for _ in 0..<600 {
+            if try await home.state(of: 1) == "done" { break }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        try await stop(watching)
+        #expect(try server.completed().last?.sha256 == SHA256.digest(of: bytes).hex)
+        #expect(try await home.items().count == 1)
+    }
+
+    @Test("the folder comes later, goes, and comes back; a tree is moved in; links are followed, loops too")
+    func folders() async throws {
+        try FileManager.default.removeItem(atPath: folder)
+        let watching = try await watch()
+        try await eventually("it says so") { watching.errors.contains("is not there; it is waited for") }
+        try copy("whole.mp4", to: "a.mp4")
+        try await eventually("it is there") { received == ["a.mp4"] }
+        try FileManager.default.moveItem(atPath: folder, toPath: home.path + "/away")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try copy("capture.mov", to: "../tree/one/b.mov")
+        try FileManager.default.createSymbolicLink(atPath: home.path + "/tree/one/loop", withDestinationPath: "..")
+        try FileManager.default.moveItem(atPath: home.path + "/tree", toPath: folder + "/tree")
+        try await eventually("what was moved in is there") { received == ["a.mp4", "b.mov"] }
+        try copy("upright.mov", to: "../elsewhere/c.mov")
+        try FileManager.default.createSymbolicLink(atPath: folder + "/link", withDestinationPath: home.path + "/elsewhere")
+        try FileManager.default.createSymbolicLink(
+            atPath: folder + "/d.mkv", withDestinationPath: TestPlace.root + "/fixtures/odd-sides.mkv")
+        try await eventually("what links lead to is there") { received == ["a.mp4", "b.mov", "c.mov", "d.mkv"] }
+        try await stop(watching)
+    }
+
+    @Test("polled, it is the same")
+    func polled() async throws {
+        try copy("whole.mp4", to: "a.mp4")
+        let watching = try await watch(["--poll", "--settle", "0.1s"])
+        try await eventually("it is there") { received == ["a.mp4"] }
+        try copy("capture.mov", to: "new/b.mov")
+        try await eventually("what came is there too") { received == ["a.mp4", "b.mov"] }
+        try await stop(watching)
+    }
+
+    @Test("what is meant: patterns, sizes, directories")
+    func rules() async throws {
+        for name in ["a.mp4", "sub/b.mp4", "skip/c.mp4", "proxy_d.mp4", "notes.txt"] { try copy("whole.mp4", to: name) }
+        try copy("capture.mov", to: "e.mov")
+        try copy("irregular.mkv", to: "small.mkv")
+        // The same bytes count once, so each destination is asked by itself.
+        let watching = try await watch(["--exclude", "proxy_*", "--exclude", "skip", "--min-size", "100k", "--no-recursive"])
+        try await eventually("both are there") { received == ["a.mp4", "e.mov"] }
+        try await stop(watching)
+        let seen = try await home.run(["watch", "--forget", "--all"])
+        #expect(seen.status == 0)
+        let other = try await watch(["--include", "sub/*.MP4", "--include", "*.txt"])
+        try await eventually("they are there") { received.count == 3 }
+        try await stop(other)
+        let names = Set(received)
+        #expect(names.subtracting(["a.mp4", "e.mov"]).count == 1, "\(received)")
+    }
+
+    @Test("a file that cannot be encoded is tried again later, and at once when it has changed")
+    func failing() async throws {
+        try copy("text.mov", to: "take.ts")
+        let watching = try await watch(["--compress=fast", "--settle", "0.1s"])
+        for _ in 0..<400 {
+            if try await home.items().first?["reason"] is String { break }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        let item = try #require(try await home.items().first)
+        #expect(item["state"] as? String == "queued")
+        #expect((item["retryAfter"] as? Double).map { $0 > 30 && $0 <= 60 } == true, "\(item)")
+        try copy("capture.mov", to: "other.mov")
+        try await eventually("another is not held up") { received == ["other.mp4"] }
+        try FileManager.default.removeItem(atPath: folder + "/take.ts")
+        try copy("whole.mp4", to: "take.ts")
+        try await eventually("it is there") { received == ["other.mp4", "take.mp4"] }
+        try await stop(watching)
+        #expect(try await home.items().count == 2)
+    }
+
+    @Test("room is kept free; uploads go on")
+    func room() async throws {
+        try copy("whole.mp4", to: "take.mp4")
+        let watching = try await watch(["--min-free", "100000TiB"])
+        for _ in 0..<200 {
+            if try await home.items().first?["reason"] is String { break }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        let reason = try await home.items().first?["reason"] as? String
+        #expect(reason?.contains("--min-free") == true, "\(reason ?? "")")
+        try await stop(watching)
+        let limited = try await watch(["--cache-limit", "1k"])
+        // Larger than the limit, but alone.
+        try await eventually("it is there", { received == ["take.mp4"] })
+        try await stop(limited)
+    }
+
+    @Test("recordings stay for a while, or until room is needed")
+    func held() async throws {
+        try copy("whole.mp4", to: "take.mp4")
+        let watching = try await watch(["--after=delete", "--keep-for", "3s"])
+        try await eventually("it is there") { received == ["take.mp4"] }
+        #expect(FileManager.default.fileExists(atPath: folder + "/take.mp4"))
+        #expect(try await home.items().first?["after"] as? String != nil)
+        try await eventually("it goes") { !FileManager.default.fileExists(atPath: folder + "/take.mp4") }
+        try await stop(watching)
+        try copy("capture.mov", to: "other.mov")
+        let roomy = try await watch(["--after=delete", "--free-below", "1"])
+        try await eventually("it is there") { received == ["other.mov", "take.mp4"] }
+        try await Task.sleep(for: .seconds(1))
+        try await stop(roomy)
+        #expect(FileManager.default.fileExists(atPath: folder + "/other.mov"))
+        try copy("upright.mov", to: "third.mov")
+        let short = try await watch(["--after=delete", "--free-below", "100000TiB"])
+        try await eventually("it goes") { !FileManager.default.fileExists(atPath: folder + "/third.mov") }
+        try await stop(short)
+        #expect(FileManager.default.fileExists(atPath: folder + "/other.mov"), "its item keeps what it was given")
+    }
+
+    @Test("a recording that cannot be taken away is told of once and left alone")
+    func cannotRemove() async throws {
+        try copy("whole.mp4", to: "take.mp4")
+        let target = home.path + "/gone"
+        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
+        let watching = try await watch(["--after=move:\(target)", "--keep-for", "1s"])
+        try await eventually("it is there") { received == ["take.mp4"] }
+        try FileManager.default.removeItem(atPath: target)
+        try await eventually("it says so") { watching.errors.contains("is not: ") }
+        try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: folder + "/take.mp4")
+        try copy("capture.mov", to: "other.mov")
+        try await eventually("another is there") { received.contains("other.mov") }
+        try await stop(watching)
+        #expect(watching.errors.components(separatedBy: "take.mp4: it is done, but").count == 2, "\(watching.errors)")
+        #expect(received == ["other.mov", "take.mp4"])
+    }
+
+    @Test("wrong usage")
+    func usage() async throws {
+        for arguments in [
+            ["watch"], ["watch", "--seen", "in"], ["watch", "--forget"], ["watch", "in", "--keep-for", "1d"],
+            ["watch", "in", "--rescan", "0"], ["watch", "in", "--include", ""], ["watch", Self.whole],
+        ] {
+            let outcome = try await home.run(arguments)
+            #expect(outcome.status == 2, "\(arguments) \(outcome.errors)")
+        }
+    }
+}
