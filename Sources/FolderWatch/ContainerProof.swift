@@ -19,6 +19,8 @@ package enum ContainerProof {
     /// - Parameters:
     ///   - size: the file's, in bytes.
     ///   - read: gives so many bytes at an offset, fewer only at the end of the file.
+    /// - Returns: the verdict on the file as it was while it was read.
+    /// - Throws: what `read` throws.
     package static func examine<Failure: Error>(
         size: Int64, read: @escaping (_ offset: Int64, _ count: Int) throws(Failure) -> [UInt8]
     ) throws(Failure) -> ContainerVerdict {

@@ -14,9 +14,11 @@ enum SmallProofs {
         guard kind == "AIFF" || kind == "AIFC" else { return .unprovable("its format is not known") }
         if length == 0 || length == 0xFFFF_FFFF { return Missing.unfinished }
         let end = Int64(8).reaching(length)
-        // The byte that pads to an even length is left out by some.
-        if end - probe.size > 1 { return Missing.part(probe.size, of: end) }
-        if probe.endsEmpty(at: min(end, probe.size)) { return Missing.emptyEnd }
+        if end - probe.size == 1 {
+            return .unprovable("its last byte is missing, as the byte that pads is in some files")
+        }
+        if end > probe.size { return Missing.part(probe.size, of: end) }
+        if probe.endsEmpty(at: end) { return Missing.emptyEnd }
         return probe.size - end > 1 ? Missing.behind : .complete
     }
 
@@ -42,6 +44,7 @@ enum SmallProofs {
             if page.isLast { ends += 1 }
             next = page.end
         }
+        if probe.endsEmpty(at: probe.size) { return Missing.emptyEnd }
         return ends >= beginnings ? .complete : .unprovable("not all of its streams have ended")
     }
 
