@@ -43,6 +43,7 @@ let package = Package(
         // Features; they do not know each other.
         .target(
             name: "UploadList", dependencies: ["IngestModel", "SQLite", "SystemIO"], swiftSettings: safe),
+        .target(name: "FolderWatch", dependencies: ["IngestModel", "SystemIO"], swiftSettings: safe),
         .target(name: "MediaProcess", dependencies: ["IngestModel", "SystemIO"], swiftSettings: safe),
         .target(
             name: "Receiver",
@@ -115,6 +116,9 @@ let package = Package(
         .testTarget(
             name: "VideoCacheTests",
             dependencies: ["Checksums", "IngestModel", "IngestTestSupport", "SystemIO", "VideoCache"],
+            swiftSettings: common),
+        .testTarget(
+            name: "FolderWatchTests", dependencies: ["FolderWatch", "IngestModel", "IngestTestSupport", "SystemIO"],
             swiftSettings: common),
         .testTarget(
             name: "UploadingTests",
