@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # What the scripts share. To be sourced; bash only.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -26,4 +27,28 @@ release_options=(-c release --static-swift-stdlib --product)
 
 build_release() {
     (cd "$root" && swift build "${release_options[@]}" ingest >&2 && swift build "${release_options[@]}" ingest-media >&2)
+}
+
+# The programs that build_release makes.
+program="$root/.build/release/ingest"
+media="$root/.build/release/ingest-media"
+
+# Whether they are there, and newer than what they are made of.
+is_built() {
+    [ -x "$program" ] && [ -x "$media" ] &&
+        [ -z "$(find "$root/Sources" "$root/Package.swift" -newer "$program" -print -quit)" ]
+}
+
+build_if_needed() {
+    local log
+    if is_built; then return; fi
+    echo "building ingest (this takes a few minutes the first time)" >&2
+    log="$(mktemp)"
+    if ! build_release >"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
+        die "ingest could not be built; the compiler's words are above."
+    fi
+    rm -f "$log"
+    touch "$program"
 }

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,6 +134,25 @@ int linux_network_came_up(int descriptor) {
             }
         }
     }
+}
+
+int linux_open_datagram_socket(void) { return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); }
+
+int linux_send_datagram(int socket, const void *name, uint64_t name_length, const void *bytes, uint64_t length) {
+    struct sockaddr_un address;
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    if (name_length > sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, name, name_length);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + name_length);
+    ssize_t sent;
+    do {
+        sent = sendto(socket, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&address, size);
+    } while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -1 : 0;
 }
 
 int linux_set_idle_io_priority(void) {

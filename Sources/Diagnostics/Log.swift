@@ -2,7 +2,7 @@ import IngestModel
 
 /// How much a line matters.
 package enum LogLevel: Int, Comparable, Sendable {
-    case debug, info, warning, error
+    case debug, info, notice, warning, error
 
     package static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 }
@@ -73,12 +73,15 @@ extension LogLine {
         let pairs = fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         return ([label + ": " + message] + pairs).joined(separator: " ")
     }
+}
 
-    /// The priority that journald reads at the beginning of a line (`sd-daemon(3)`).
+extension LogLevel {
+    /// The priority that journald reads at the beginning of a line (`sd-daemon(3)`, `syslog(3)`).
     package var journalPrefix: String {
-        switch level {
+        switch self {
         case .debug: "<7>"
         case .info: "<6>"
+        case .notice: "<5>"
         case .warning: "<4>"
         case .error: "<3>"
         }

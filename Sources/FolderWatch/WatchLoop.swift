@@ -352,8 +352,7 @@ final class WatchLoop {
     /// The file by which a program shows that it is still at work on another one of nearly the same name.
     private func partner(of path: FilePath) -> FileName? {
         guard let name = path.name else { return nil }
-        return RecordingNames.partnersWhileUnfinished.lazy.map { name.appending($0) }
-            .first { FileSystem.exists(path.parent.appending($0)) }
+        return RecordingNames.partnersOfUnfinished(name).first { FileSystem.exists(path.parent.appending($0)) }
     }
 }
 

@@ -26,16 +26,16 @@ package struct WatchRules: Sendable {
     ///
     /// - Parameter path: relative to the folder.
     package func admits(_ path: FilePath) -> Bool {
-        guard let name = path.name, !RecordingNames.isTemporary(name) else { return false }
+        guard let kind = path.name.map(RecordingNames.kind), kind != .temporary else { return false }
         if excludes.contains(where: { $0.matches(path) }) { return false }
-        return includes.isEmpty ? RecordingNames.isRecording(name) : includes.contains { $0.matches(path) }
+        return includes.isEmpty ? kind == .recording : includes.contains { $0.matches(path) }
     }
 
     /// Whether a directory is looked into.
     ///
     /// - Parameter path: relative to the folder.
     package func entersDirectory(_ path: FilePath) -> Bool {
-        guard isRecursive, let name = path.name, !RecordingNames.isForeignDirectory(name) else { return false }
+        guard isRecursive, let name = path.name, !RecordingNames.isSkipped(directory: name) else { return false }
         return !excludes.contains { $0.matches(path) }
     }
 }

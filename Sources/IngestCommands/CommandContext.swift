@@ -1,3 +1,4 @@
+import Diagnostics
 package import FoundationEssentials
 import Glibc
 import IngestModel
@@ -12,6 +13,8 @@ package struct CommandContext: Sendable {
     /// Everything said to a person.
     package let errors: OutputStream
     package let now: @Sendable () -> Date
+    /// Whether what is said to people goes to the system's journal, which has its own time stamps and keeps every line.
+    let isJournal: Bool
 
     package init(
         environment: Environment, output: OutputStream, errors: OutputStream, now: @escaping @Sendable () -> Date
@@ -20,6 +23,7 @@ package struct CommandContext: Sendable {
         self.output = output
         self.errors = errors
         self.now = now
+        isJournal = errors.isJournal(environment)
     }
 
     /// Of this process.
@@ -29,9 +33,15 @@ package struct CommandContext: Sendable {
             errors: OutputStream(StandardStream.error), now: { Date() })
     }
 
-    /// A sentence for a person: `ingest: …`.
-    func say(_ sentence: String) {
-        errors.write("ingest: \(sentence)\n")
+    /// A sentence for a person: `ingest: …`. How much it matters, the journal wants to know.
+    func say(_ sentence: String, _ level: LogLevel = .notice) {
+        write("ingest: \(sentence)\n", level)
+    }
+
+    /// Whole lines for a person.
+    func write(_ lines: String, _ level: LogLevel) {
+        guard isJournal else { return errors.write(lines) }
+        errors.write(lines.split(separator: "\n").map { level.journalPrefix + $0 + "\n" }.joined())
     }
 
     /// A path as it was typed: absolute, or below the working directory.
@@ -68,5 +78,12 @@ package final class OutputStream: Sendable {
     /// Why it cannot be written, for other reasons than that it is closed.
     package var failure: SystemError? { failed.withLock { $0?.code == EPIPE ? nil : $0 } }
     package var isTerminal: Bool { Terminal.isTerminal(file) }
+    /// Whether it is what `JOURNAL_STREAM` says (`systemd.exec(5)`): a service may have sent it somewhere else.
+    func isJournal(_ environment: Environment) -> Bool {
+        guard let stream = environment["JOURNAL_STREAM"], let status = try? file.descriptor.status() else {
+            return false
+        }
+        return stream == "\(status.device):\(status.inode)"
+    }
     package var width: Int { Terminal.width(file) }
 }

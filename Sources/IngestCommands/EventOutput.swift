@@ -1,3 +1,4 @@
+import Diagnostics
 import FoundationEssentials
 import IngestModel
 import Pipeline
@@ -6,8 +7,8 @@ import Pipeline
 protocol EventOutput: AnyObject {
     func show(_ event: PipelineEvent)
 
-    /// A sentence about something that is no item.
-    func say(_ sentence: String)
+    /// A sentence for a person.
+    func say(_ sentence: String, _ level: LogLevel)
 
     /// Nothing more comes.
     func finish()
@@ -62,15 +63,15 @@ final class JSONOutput: EventOutput {
         context.output.write(JSONText.line(json) + "\n")
     }
 
-    func say(_ sentence: String) {
-        context.say(sentence)
+    func say(_ sentence: String, _ level: LogLevel) {
+        context.say(sentence, level)
     }
 
     func finish() {}
 }
 
 /// Lines of text: results on standard output; what is said to people on standard error, at each change of state and every
-/// ten seconds.
+/// ten seconds; the journal is spared the latter.
 final class PlainOutput: EventOutput {
     private let context: CommandContext
     private let isQuiet: Bool
@@ -89,13 +90,17 @@ final class PlainOutput: EventOutput {
 
     func show(_ event: PipelineEvent) {
         if case .progress(let progress, let inFlight) = event.kind {
-            if isQuiet || progress.stage == .uploading && progress.done + inFlight == 0 { return }
+            if isQuiet || context.isJournal || progress.stage == .uploading && progress.done + inFlight == 0 { return }
             if let said = saidAt[event.id], event.time.timeIntervalSince(said) < Self.interval { return }
             saidAt[event.id] = event.time
-            say("\(event.file): " + Words.progress(progress, inFlight: inFlight, remaining: Words.remaining(progress)))
+            say(
+                "\(event.file): " + Words.progress(progress, inFlight: inFlight, remaining: Words.remaining(progress)),
+                .info)
             return
         }
-        if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose), isNews(event) { say(line) }
+        if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose), isNews(event) {
+            say(line, EventText.level(event))
+        }
         if case .done(let receipt, _) = event.kind { context.output.write(receipt.url.printable + "\n") }
     }
 
@@ -105,8 +110,8 @@ final class PlainOutput: EventOutput {
         return saidStates[event.id] != state
     }
 
-    func say(_ sentence: String) {
-        context.say(sentence)
+    func say(_ sentence: String, _ level: LogLevel) {
+        context.say(sentence, level)
     }
 
     func finish() {}
@@ -134,6 +139,16 @@ enum EventText {
             let was = original == receipt.size ? "" : " instead of \(original.forReading)"
             return "\(event.file): done (\(receipt.size.forReading)\(was), \(EventText.proof(receipt.proof)))"
         case .failed(let fault): return failure(event, fault)
+        }
+    }
+
+    /// How much the line matters.
+    static func level(_ event: PipelineEvent) -> LogLevel {
+        switch event.kind {
+        case .progress, .state, .note: .info
+        case .done: .notice
+        case .loss, .warning, .retry: .warning
+        case .failed: .error
         }
     }
 

@@ -1,3 +1,4 @@
+import Diagnostics
 import IngestModel
 import OptionParsing
 import SystemIO
@@ -11,7 +12,7 @@ package enum IngestProgram {
     package static func run(_ arguments: [[UInt8]], _ context: CommandContext) async -> ExitCode {
         let status = await status(arguments, context)
         guard let failure = context.output.failure else { return status }
-        context.say("the results cannot be written: \(failure.meaning)")
+        context.say("the results cannot be written: \(failure.meaning)", .error)
         return status == .done ? .failed : status
     }
 
@@ -30,7 +31,7 @@ package enum IngestProgram {
         do {
             invocation = typed.usesSettings ? try configured(typed, context) : typed
         } catch {
-            for sentence in error.sentences { context.say(Words.sentence(sentence)) }
+            for sentence in error.sentences { context.say(Words.sentence(sentence), .error) }
             return .usage
         }
         if !invocation.problems.isEmpty { return refuse(invocation, context) }
@@ -40,7 +41,7 @@ package enum IngestProgram {
             // Whoever closed the pipe does not want to hear about it.
             if context.output.isClosed { return .done }
             let failure = CommandFailure(error)
-            context.say(Words.sentence(failure.reason))
+            context.say(Words.sentence(failure.reason), .error)
             return failure.status
         }
     }
@@ -52,8 +53,8 @@ package enum IngestProgram {
     }
 
     private static func refuse(_ invocation: Invocation, _ context: CommandContext) -> ExitCode {
-        for problem in invocation.problems { context.say(problem) }
-        context.errors.write(Help.hint(for: invocation.command))
+        for problem in invocation.problems { context.say(problem, .error) }
+        context.write(Help.hint(for: invocation.command), .notice)
         return .usage
     }
 

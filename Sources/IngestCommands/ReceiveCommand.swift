@@ -28,12 +28,17 @@ enum ReceiveCommand {
             throw CommandFailure(.failed, "\(error)")
         }
         let (stopped, continuation) = AsyncStream.makeStream(of: Void.self)
-        let signals = StopSignals(reload: { reload(receiver, context, invocation) }, stop: { continuation.finish() })
+        let service = ServiceManager(context.environment)
+        let signals = StopSignals(
+            reload: { reload(receiver, context, invocation) }, service: service, stop: { continuation.finish() })
         context.output.write("listening on http://\(receiver.address)\n")
         if !options.quiet {
             context.say("uploads go to http://\(receiver.address)/upload, files to \(store.text.printable)")
         }
+        service.ready()
+        let told = Task { await ServiceStatus.tell(service, of: receiver) }
         for await _ in stopped {}
+        told.cancel()
         receiver.stop()
         return signals.first == SIGINT ? .interrupted : .done
     }
@@ -59,11 +64,12 @@ enum ReceiveCommand {
             options.listen = old.listen
             receiver.adopt(try settings(options, context))
         } catch {
-            context.say(Words.sentence(CommandFailure(error).reason))
-            return context.say("the settings stay as they were")
+            context.say(Words.sentence(CommandFailure(error).reason), .error)
+            return context.say("the settings stay as they were", .warning)
         }
         if old.listen != new.listen || old.store != new.store {
-            context.say("another --listen or --store takes a restart; the other settings have been read again")
+            context.say(
+                "another --listen or --store takes a restart; the other settings have been read again", .warning)
         } else if !new.quiet {
             context.say("the settings have been read again")
         }

@@ -76,7 +76,7 @@ struct Session {
     private static func openList(_ directory: FilePath, _ context: CommandContext) throws -> UploadList {
         do {
             let list = try UploadList(directory: directory, now: context.now())
-            if let notice = list.notice { context.say(Words.sentence(notice)) }
+            if let notice = list.notice { context.say(Words.sentence(notice), .warning) }
             return list
         } catch let error as ListError {
             throw CommandFailure(error.isTemporary ? .later : .failed, "\(error)")
@@ -114,13 +114,11 @@ struct CommandFailure: Error {
     }
 }
 
-/// Where log lines go: to standard error, with journald's priorities where that reads it.
+/// Where log lines go: to where people are told things.
 enum LogSink {
     static func log(_ context: CommandContext, _ options: Options, lowest: LogLevel = .warning) -> Log {
-        let errors = context.errors
-        let isJournal = context.environment["JOURNAL_STREAM"] != nil
-        return Log("ingest", lowest: options.verbose ? .debug : options.quiet ? .error : lowest) { line in
-            errors.write((isJournal ? line.journalPrefix : "") + "ingest: " + line.text + "\n")
+        Log("ingest", lowest: options.verbose ? .debug : options.quiet ? .error : lowest) { line in
+            context.say(line.text, line.level)
         }
     }
 }
@@ -134,8 +132,8 @@ enum Reloading {
             guard fresh.problems.isEmpty else { throw ConfigurationProblems(sentences: fresh.problems) }
             return fresh
         } catch {
-            for sentence in error.sentences { context.say(Words.sentence(sentence)) }
-            context.say("the settings stay as they were")
+            for sentence in error.sentences { context.say(Words.sentence(sentence), .error) }
+            context.say("the settings stay as they were", .warning)
             return nil
         }
     }
@@ -152,17 +150,24 @@ final class StopSignals: Sendable {
 
     /// - Parameters:
     ///   - reload: called on SIGHUP, on a thread of its own; without it SIGHUP ends the command too.
+    ///   - service: hears that the settings are read again, and that the end begins.
     ///   - stop: called on the first SIGINT, SIGTERM or SIGHUP, on the same thread.
-    init(reload: (@Sendable () -> Void)? = nil, stop: @escaping @Sendable () -> Void) {
+    init(
+        reload: (@Sendable () -> Void)? = nil, service: ServiceManager? = nil, stop: @escaping @Sendable () -> Void
+    ) {
         let received = Received()
         self.received = received
         watch = SignalWatch([SIGINT, SIGTERM, SIGHUP]) { number in
-            if number == SIGHUP, let reload { return reload() }
+            if number == SIGHUP, let reload {
+                if let service { service.reloading(reload) } else { reload() }
+                return
+            }
             let isFirst = received.first.withLock { first in
                 if first != nil { return false }
                 first = number
                 return true
             }
+            service?.stopping()
             if isFirst { stop() } else { ThisProcess.exitNow(ExitCode.interrupted.rawValue) }
         }
     }

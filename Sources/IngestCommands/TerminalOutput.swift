@@ -1,3 +1,4 @@
+import Diagnostics
 import FoundationEssentials
 import IngestModel
 import Pipeline
@@ -37,7 +38,7 @@ final class TerminalOutput: EventOutput {
         }
         if let line = EventText.line(event, isQuiet: isQuiet, isVerbose: isVerbose), !isStateChange(event) || isVerbose
         {
-            say(line)
+            say(line, EventText.level(event))
         } else {
             redraw(force: false, at: event.time)
         }
@@ -48,9 +49,9 @@ final class TerminalOutput: EventOutput {
         }
     }
 
-    func say(_ sentence: String) {
+    func say(_ sentence: String, _ level: LogLevel) {
         erase()
-        context.say(sentence)
+        context.say(sentence, level)
         redraw(force: true, at: context.now())
     }
 

@@ -1,3 +1,4 @@
+import Diagnostics
 import FoundationEssentials
 import IngestModel
 import OptionParsing
@@ -177,7 +178,7 @@ struct FileIntake {
     }
 
     private mutating func refuse(_ status: ExitCode, _ sentence: String) {
-        context.say(sentence)
+        context.say(sentence, .error)
         refusals.append(status)
     }
 

@@ -15,7 +15,8 @@ enum WatchCommand {
         let worked = try await Working.run(
             context, invocation.options, session, mode: .forever, ids: nil,
             reload: { session.reload(context, invocation) },
-            greeting: "watching \(folders.map { $0.path.text.printable }.joined(separator: ", ")); stop with ^C"
+            greeting: "watching \(folders.map { $0.path.text.printable }.joined(separator: ", ")); stop with ^C",
+            service: ServiceManager(context.environment)
         ) { supervisor in
             folders.map { folder in
                 let keeper = FolderKeeper(

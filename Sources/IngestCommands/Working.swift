@@ -14,13 +14,15 @@ enum Working {
 
     static func run(
         _ context: CommandContext, _ options: Options, _ session: Session, mode: Supervisor.Mode, ids: Set<ItemID>?,
-        reload: (@Sendable () -> Void)? = nil, greeting: String? = nil,
+        reload: (@Sendable () -> Void)? = nil, greeting: String? = nil, service: ServiceManager? = nil,
         beside companions: (Supervisor) -> [@Sendable () async throws -> Void] = { _ in [] }
     ) async throws -> Result {
-        let supervisor = Supervisor(context: session.pipeline, mode: mode, ids: ids)
-        let signals = StopSignals(reload: reload) { Task { await supervisor.stop() } }
+        let supervisor = Supervisor(context: session.pipeline, mode: mode, ids: ids) { service?.alive() }
+        let signals = StopSignals(reload: reload, service: service) { Task { await supervisor.stop() } }
         // Whoever reads it may send signals from now on.
         if let greeting, !options.quiet { context.say(greeting) }
+        service?.ready()
+        let told = Task { await ServiceStatus.tell(service, of: session.list, now: context.now) }
         let shown = Task { await show(session, context, options, supervisor) }
         let beside = companions(supervisor).map { companion in
             Task {
@@ -41,6 +43,8 @@ enum Working {
             task.cancel()
             await task.value
         }
+        told.cancel()
+        await told.value
         await session.finish()
         await shown.value
         if let failure { throw failure }

@@ -27,10 +27,10 @@ package enum RecordingNames {
             || skippedBeginnings.contains { text.hasPrefix($0) }
     }
 
-    /// The name of the file that is unfinished for as long as this one is beside it; `nil` for all other names.
-    package static func unfinishedPartner(of name: FileName) -> FileName? {
-        // aria2, lftp and yt-dlp write under the final name and keep their notes beside it.
-        controlExtensions.contains(name.fileExtension.lowercasedText) ? FileName(bytes: name.stem) : nil
+    /// The names by which programs show that they are still at work on the file of this name: aria2, lftp and yt-dlp write under
+    /// the final name and keep their notes beside it; Firefox reserves that name and writes beside it.
+    package static func partnersOfUnfinished(_ name: FileName) -> [FileName] {
+        [".aria2", ".lftp-pget-status", ".ytdl", ".part"].map { name.appending($0) }
     }
 
     // MARK: Tables
@@ -70,8 +70,6 @@ package enum RecordingNames {
 
     /// What stands before the real extension while a program writes: `talk.temp.mp4`.
     private static let temporaryInfixes = words("temp tmp partial")
-
-    private static let controlExtensions = words("aria2 lftp-pget-status ytdl")
 
     private static let temporaryNames = words("thumbs.db ehthumbs.db desktop.ini")
 

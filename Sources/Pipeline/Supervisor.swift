@@ -24,6 +24,8 @@ package actor Supervisor {
     private let mode: Mode
     /// The items it is for; `nil` for the whole list.
     private let ids: Set<ItemID>?
+    /// Called at every turn of the loop that looks at the list.
+    private let alive: @Sendable () -> Void
     private var claims: [ItemID: Claim] = [:]
     /// Since when an item has made no progress.
     private var stalledSince: [ItemID: Date] = [:]
@@ -56,7 +58,10 @@ package actor Supervisor {
     private static let listTroubleWait = Duration.seconds(2)
     private static let complaintInterval = Duration.seconds(300)
 
-    package init(context: PipelineContext, mode: Mode, ids: Set<ItemID>? = nil) {
+    package init(
+        context: PipelineContext, mode: Mode, ids: Set<ItemID>? = nil, alive: @escaping @Sendable () -> Void = {}
+    ) {
+        self.alive = alive
         self.context = context
         self.mode = mode
         self.ids = ids
@@ -273,6 +278,7 @@ package actor Supervisor {
             } catch {
                 await meet(error)
             }
+            alive()
             polls += 1
             // Cancellation only means that the loop ends.
             try? await Task.sleep(for: Self.pollInterval)

@@ -46,6 +46,13 @@ package final class Receiver: Sendable {
         core.live.replace(settings)
     }
 
+    /// How many uploads are being written just now. Asks the database too, so that whoever gets an answer knows that requests
+    /// get theirs. Blocks as long as they would.
+    package func uploadsComingIn() throws -> Int {
+        _ = try core.store.find(token: "")
+        return core.writerCount
+    }
+
     package func stop() {
         core.stopSweeping()
         server.stop()
@@ -105,6 +112,8 @@ final class ReceiverCore: RequestHandler {
         live = settings
         self.log = log
     }
+
+    var writerCount: Int { writers.withLock { $0.count } }
 
     // MARK: - Requests
 

@@ -74,7 +74,7 @@ package final class ChildProcess: Sendable {
     /// - Parameters:
     ///   - program: the file to run.
     ///   - arguments: what stands behind the program's name.
-    ///   - variables: the child's whole environment.
+    ///   - variables: the child's whole environment, but for what the service manager says to this process alone.
     /// - Throws: `SystemError` where there are no pipes, or the program cannot be started.
     package init(
         _ program: FilePath, arguments: [String], variables: [String: String]
@@ -85,7 +85,7 @@ package final class ChildProcess: Sendable {
         let outputPipe = try Pipe()
         let null = try FileSystem.open(Self.nullDevice(), .readingAndWriting)
         let words = [program.text] + arguments
-        let settings = variables.map { "\($0)=\($1)" }
+        let settings = variables.filter { !ServiceManager.variables.contains($0.key) }.map { "\($0)=\($1)" }
         var pid: Int32 = 0
         let result = CStrings.with(words.map { strdup($0) }) { words in
             CStrings.with(settings.map { strdup($0) }) { settings in

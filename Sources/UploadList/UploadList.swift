@@ -338,6 +338,30 @@ package actor UploadList {
         }
     }
 
+    /// How many items are prepared, uploaded, wait for their turn or another try, and have failed. Goes through the whole
+    /// list.
+    package func counts(at now: Date) throws -> ListCounts {
+        try guarded {
+            var counts = ListCounts()
+            let rows = try connection.rows(
+                """
+                SELECT CASE WHEN state = 'failed' THEN 3 WHEN retry_at > ? OR state IN ('queued', 'ready') THEN 2
+                    WHEN state = 'preparing' THEN 0 ELSE 1 END, count(*)
+                FROM items WHERE state IN ('queued', 'preparing', 'ready', 'uploading', 'saving', 'failed') GROUP BY 1
+                """, [.real(now.timeIntervalSince1970)]
+            ) { (kind: $0.integer(0), count: Int($0.integer(1))) }
+            for row in rows {
+                switch row.kind {
+                case 0: counts.preparing = row.count
+                case 1: counts.uploading = row.count
+                case 2: counts.waiting = row.count
+                default: counts.failed = row.count
+                }
+            }
+            return counts
+        }
+    }
+
     /// An unfinished item that still has to make its copy of the recording; `nil` if there is none.
     package func itemNeeding(_ recording: FilePath, besides id: ItemID) throws -> ItemID? {
         try guarded {
@@ -548,6 +572,13 @@ package actor UploadList {
         try guarded { try connection.dataVersion() }
     }
 
+    /// Two numbers of which one changes whenever anybody writes to the list, this process too.
+    package func writes() throws -> [Int64] {
+        try guarded {
+            [try connection.dataVersion(), try connection.row("SELECT total_changes()") { $0.integer(0) } ?? 0]
+        }
+    }
+
     // MARK: - Errors
 
     func transaction<Result>(_ durability: Connection.Durability, _ body: () throws -> Result) throws -> Result
@@ -564,4 +595,15 @@ package actor UploadList {
             throw ListError.damaged(path)
         }
     }
+}
+
+/// How the unfinished items stand.
+package struct ListCounts: Hashable, Sendable {
+    package var preparing = 0
+    package var uploading = 0
+    /// For their turn, or for another try.
+    package var waiting = 0
+    package var failed = 0
+
+    package init() {}
 }

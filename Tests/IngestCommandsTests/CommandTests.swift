@@ -20,14 +20,22 @@ struct CommandTests {
         let errors: String
     }
 
-    private func run(_ words: [String], _ variables: [String: String] = [:]) async throws -> Result {
+    /// `isJournal`: standard error is what the service manager says is the journal.
+    private func run(
+        _ words: [String], _ variables: [String: String] = [:], isJournal: Bool = false
+    ) async throws -> Result {
         let outPath = try directory.file("out-\(UUID().uuidString)")
         let errPath = try directory.file("err-\(UUID().uuidString)")
         let out = try FileSystem.open(outPath, .creating)
         let err = try FileSystem.open(errPath, .creating)
+        var surroundings = ["HOME": directory.path.text, "TERM": "dumb"].merging(variables) { $1 }
+        if isJournal {
+            let status = try FileSystem.status(of: errPath)
+            surroundings["JOURNAL_STREAM"] = "\(status.device):\(status.inode)"
+        }
         let context = CommandContext(
             environment: Environment(
-                variables: ["HOME": directory.path.text, "TERM": "dumb"].merging(variables) { $1 },
+                variables: surroundings,
                 workingDirectory: directory.path,
                 programDirectory: try TestPath.make(TestPlace.programs)),
             output: OutputStream(SharedDescriptor(out)), errors: OutputStream(SharedDescriptor(err)), now: { Date() })
@@ -96,6 +104,27 @@ struct CommandTests {
         let result = try await run(words)
         #expect(result.status != .done && result.output.isEmpty && result.errors.contains(mention), "\(result.errors)")
         #expect(try await run(["list", "--json"]).output == "[]\n")
+    }
+
+    @Test("every line in the journal says how much it matters; nothing else does")
+    func journal() async throws {
+        try directory.write(TestBytes.make(5000), to: "noise.mov")
+        let words = ["noise.mov", "--compress"]
+        let kept = try await run(words, isJournal: true)
+        #expect(kept.status == .failed)
+        let lines = kept.errors.split(separator: "\n")
+        #expect(lines.allSatisfy { $0.prefixMatch(of: #/<[3-7]>ingest: /#) != nil }, "\(kept.errors)")
+        #expect(lines.contains { $0.hasPrefix("<6>") && $0.contains("is being prepared") })
+        #expect(lines.contains { $0.hasPrefix("<3>") && $0.contains("It stays on the list") })
+        let wrong = try await run(["--compres", "x"], isJournal: true).errors.split(separator: "\n")
+        #expect(wrong.count == 3 && wrong[0].hasPrefix("<3>ingest: ") && wrong[1].hasPrefix("<5>usage: "))
+        for variables in [[:], ["JOURNAL_STREAM": "1:2"], ["JOURNAL_STREAM": ""]] {
+            #expect(try await run(words, variables).errors.hasPrefix("ingest: "))
+        }
+        // What may be said again is a warning.
+        try directory.write(TestBytes.make(5000), to: "a.bin")
+        let later = try await run(["a.bin", "--to", "http://127.0.0.1:9/up", "--patience=0"], isJournal: true)
+        #expect(later.errors.contains(#/<4>ingest: a.bin: .*The next try is due/#), "\(later.errors)")
     }
 
     @Test("a password in a destination is refused and not repeated")

@@ -32,6 +32,26 @@ struct UploadListTests {
             options: ItemOptions(preparation: preparation, limitRate: ByteCount(5)), takenNames: taken)
     }
 
+    @Test("how many items do what; the list's number of writes changes with each of them")
+    func counts() async throws {
+        let list = try open()
+        let writes = try await list.writes()
+        #expect(try await list.counts(at: Self.now) == ListCounts())
+        let first = try await list.add(Self.new(), now: Self.now)
+        _ = try await list.add(Self.new("/r/b.mov", print: 2), now: Self.now)
+        #expect(try await list.writes() != writes)
+        #expect(try await list.writes() == list.writes())
+        var counts = ListCounts()
+        counts.waiting = 2
+        #expect(try await list.counts(at: Self.now) == counts)
+        let fault = Fault(.recordingMissing, "gone", retry: .never)
+        let transition = ItemLife.apply(.failed(fault, retryAt: nil), to: first, at: Self.now)
+        _ = try await list.commit(transition, of: first.id)
+        counts.waiting = 1
+        counts.failed = 1
+        #expect(try await list.counts(at: Self.now) == counts)
+    }
+
     @Test("an item comes back as it was written, through every step")
     func roundTrip() async throws {
         let list = try open()

@@ -38,6 +38,17 @@ int linux_open_network_watch(void);
 /// Reads what such a socket has heard: 1 if a link came up or an address or a route appeared, else 0.
 int linux_network_came_up(int descriptor);
 
+/// The most bytes that the name of a local socket may have (unix(7)).
+enum { LINUX_LONGEST_SOCKET_NAME = 107 };
+
+/// A local datagram socket without a name, close-on-exec; -1 with errno.
+int linux_open_datagram_socket(void);
+
+/// Sends a datagram to the local socket of this name (a path, or NUL and an abstract name), without waiting. 0, or -1 with
+/// errno: EAGAIN where the other side has not read what was sent before.
+int linux_send_datagram(int socket, const void *_Nonnull name, uint64_t name_length, const void *_Nonnull bytes,
+                        uint64_t length);
+
 /// Sets the calling process's I/O priority to idle (ioprio_set(2)).
 int linux_set_idle_io_priority(void);
 
