@@ -73,7 +73,8 @@ let package = Package(
         .target(
             name: "IngestCommands",
             dependencies: [
-                "Diagnostics", "FolderWatch", "HTTPServer", "IngestModel", "OptionParsing", "Pipeline", "Receiver", "Settings",
+                "Diagnostics", "FolderWatch", "HTTPServer", "IngestModel", "OptionParsing", "Pipeline", "Receiver",
+                "Settings",
                 "SystemIO",
                 "UploadList", "Uploading", "VideoCache",
             ],

@@ -250,7 +250,8 @@ final class WatchLoop {
 
     /// Something stands at the path.
     private func meet(_ path: FilePath) {
-        guard let below = path.relative(to: root), let status = try? FileSystem.status(of: path, following: false) else {
+        guard let below = path.relative(to: root), let status = try? FileSystem.status(of: path, following: false)
+        else {
             return
         }
         switch status.kind {

@@ -61,7 +61,8 @@ enum ControlCommands {
         case .cancel: !item.state.isFinished && item.state != .waiting
         // A recording that is being made is nothing to be cleared away.
         // Nor is one whose recording is still to go.
-        case .clear: item.state != .waiting && item.after != .held && (!invocation.options.finished || item.state.isFinished)
+        case .clear:
+            item.state != .waiting && item.after != .held && (!invocation.options.finished || item.state.isFinished)
         default: false
         }
     }

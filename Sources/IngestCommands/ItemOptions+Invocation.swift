@@ -17,7 +17,8 @@ extension Invocation {
             preparation: options.preparation, blockSize: blockSize ?? options.blockSize, limitRate: options.limitRate,
             tokenFile: tokenFile?.absolute(in: directory), title: options.title, parameters: options.parameters,
             template: options.template, after: options.after.absolute(in: directory), save: saveHook(directory),
-            stripsLocation: options.strip == .location ? true : nil, keepsFor: command == .watch ? options.keepsFor : nil,
+            stripsLocation: options.strip == .location ? true : nil,
+            keepsFor: command == .watch ? options.keepsFor : nil,
             freesBelow: command == .watch ? options.freesBelow : nil, isWatched: command == .watch ? true : nil)
     }
 

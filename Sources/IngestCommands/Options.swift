@@ -1,5 +1,5 @@
-import HTTPServer
 import FolderWatch
+import HTTPServer
 import IngestModel
 import OptionParsing
 import Pipeline
@@ -9,7 +9,8 @@ import SystemIO
 enum CommandName: String, CaseIterable, Sendable {
     /// `ingest FILE...`; has no word of its own.
     case upload = ""
-    case watch, run, list, show, pause, resume, retry, next, cancel, remove, clear, clean, probe, receive, config, completions
+    case watch, run, list, show, pause, resume, retry, next, cancel, remove, clear, clean, probe, receive, config,
+        completions
     case man
 }
 
@@ -256,7 +257,8 @@ struct OptionDeclaration: Sendable {
             .watching, [.watch],
             .value(
                 "include", nil, .text, "GLOB",
-                help: "take files of such names only, instead of everything that looks like a recording; may be given several times"
+                help:
+                    "take files of such names only, instead of everything that looks like a recording; may be given several times"
             ) { (options, value) throws(ValueProblem) in options.watch.includes.append(try Parse.glob(value)) }
             .repeatable),
         declare(
@@ -271,7 +273,10 @@ struct OptionDeclaration: Sendable {
             }),
         declare(
             .watching, [.watch],
-            .value("older-than", nil, .quantity, "DURATION", help: "leave files alone until so long after their last change") {
+            .value(
+                "older-than", nil, .quantity, "DURATION",
+                help: "leave files alone until so long after their last change"
+            ) {
                 (options, value) throws(ValueProblem) in options.watch.youngest = try Parse.duration(value)
             }),
         declare(
@@ -283,7 +288,8 @@ struct OptionDeclaration: Sendable {
             .watching, [.watch],
             .value(
                 "settle", nil, .quantity, "DURATION",
-                help: "where neither kernel nor container can tell, a recording is finished after so long without a change"
+                help:
+                    "where neither kernel nor container can tell, a recording is finished after so long without a change"
             ) { (options, value) throws(ValueProblem) in options.watch.settlingTime = try Parse.duration(value) }
             .standing(at: "2s")),
         declare(
@@ -309,7 +315,9 @@ struct OptionDeclaration: Sendable {
             .standing(at: "2GiB")),
         declare(
             .watching, [.watch],
-            .value("cache-limit", nil, .quantity, "SIZE", help: "begin no copy that would make the cache larger than that") {
+            .value(
+                "cache-limit", nil, .quantity, "SIZE", help: "begin no copy that would make the cache larger than that"
+            ) {
                 (options, value) throws(ValueProblem) in options.cacheLimit = try Parse.size(value)
             }),
         declare(
@@ -322,7 +330,10 @@ struct OptionDeclaration: Sendable {
             .flag("seen", help: "list what has been brought and is left alone from then on") { $0.seen = $1 }.onlyTyped),
         declare(
             .watching, [.watch],
-            .flag("forget", help: "forget those of these numbers, or with --all everything, so that they are brought again") {
+            .flag(
+                "forget",
+                help: "forget those of these numbers, or with --all everything, so that they are brought again"
+            ) {
                 $0.forget = $1
             }.onlyTyped),
         declare(.watching, [.watch], .flag("all", "a", help: "with --forget: everything") { $0.all = $1 }.onlyTyped),

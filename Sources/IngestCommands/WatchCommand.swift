@@ -94,7 +94,9 @@ enum WatchCommand {
             statuses.append(forgotten == 0 ? .usage : .done)
             count += forgotten
         }
-        if !invocation.options.quiet { context.say("\(Words.count(count, "recording is", "recordings are")) forgotten") }
+        if !invocation.options.quiet {
+            context.say("\(Words.count(count, "recording is", "recordings are")) forgotten")
+        }
         return ExitCode.combined(statuses)
     }
 }

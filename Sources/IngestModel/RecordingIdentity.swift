@@ -22,7 +22,8 @@ package struct RecordingIdentity: Hashable, Codable, Sendable {
     }
 
     /// Of a file that has not been read, such as one that is still being written; like no other.
-    package static func unread(device: UInt64, inode: UInt64, size: ByteCount, modified: FileTime) -> RecordingIdentity {
+    package static func unread(device: UInt64, inode: UInt64, size: ByteCount, modified: FileTime) -> RecordingIdentity
+    {
         RecordingIdentity(device: device, inode: inode, size: size, modified: modified, fingerprint: .none)
     }
 

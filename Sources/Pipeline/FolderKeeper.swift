@@ -194,7 +194,9 @@ package final class FolderKeeper: Sendable {
     // MARK: - On the folder's thread
 
     /// Waits for work on the list; what goes wrong with it is told now and then.
-    private func block<Value: Sendable>(_ otherwise: Value, on work: @escaping @Sendable () async throws -> Value) -> Value {
+    private func block<Value: Sendable>(_ otherwise: Value, on work: @escaping @Sendable () async throws -> Value)
+        -> Value
+    {
         do {
             return try Waiting.block(on: work)
         } catch {

@@ -32,7 +32,9 @@ extension UploadList {
     }
 
     /// Remembers another file with the bytes of one that has been dealt with, so that they need not be read again.
-    package func note(_ identity: RecordingIdentity, at recording: FilePath, like known: SeenRecording, now: Date) throws {
+    package func note(_ identity: RecordingIdentity, at recording: FilePath, like known: SeenRecording, now: Date)
+        throws
+    {
         try transaction(.written) {
             try insertSeen(identity, recording, known.destination, known.outcome, known.item, now)
         }

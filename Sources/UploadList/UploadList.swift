@@ -148,7 +148,8 @@ package actor UploadList {
             let alike = try unguardedItems(like: new.identity, to: new.destination, done: false)
             if let there = alike.first(where: { $0.recording == new.recording }) { return (there, false) }
             // One that a watched folder waits with is the same recording, whatever it is by now.
-            if let waiting = try openItems(at: new.recording, to: new.destination).first(where: { $0.state == .waiting }) {
+            if let waiting = try openItems(at: new.recording, to: new.destination).first(where: { $0.state == .waiting }
+            ) {
                 return (waiting, false)
             }
             return (try insert(new, now: now), true)
@@ -581,8 +582,7 @@ package actor UploadList {
 
     // MARK: - Errors
 
-    func transaction<Result>(_ durability: Connection.Durability, _ body: () throws -> Result) throws -> Result
-    {
+    func transaction<Result>(_ durability: Connection.Durability, _ body: () throws -> Result) throws -> Result {
         try guarded { try connection.transaction(durability, body) }
     }
 
