@@ -22,18 +22,14 @@ package struct WatchRules: Sendable {
 
     package init() {}
 
-    /// Whether a file of this name is meant.
-    ///
-    /// - Parameter path: relative to the folder.
+    /// Whether a file of this path, relative to the folder, is meant.
     package func admits(_ path: FilePath) -> Bool {
         guard let kind = path.name.map(RecordingNames.kind), kind != .temporary else { return false }
         if excludes.contains(where: { $0.matches(path) }) { return false }
         return includes.isEmpty ? kind == .recording : includes.contains { $0.matches(path) }
     }
 
-    /// Whether a directory is looked into.
-    ///
-    /// - Parameter path: relative to the folder.
+    /// Whether a directory of this path, relative to the folder, is looked into.
     package func entersDirectory(_ path: FilePath) -> Bool {
         guard isRecursive, let name = path.name, !RecordingNames.isSkipped(directory: name) else { return false }
         return !excludes.contains { $0.matches(path) }

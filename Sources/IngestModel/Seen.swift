@@ -42,6 +42,7 @@ package enum Acquaintance: Hashable, Sendable {
     /// - Parameters:
     ///   - file: a file that has been found; its digest may not have been taken.
     ///   - known: what was dealt with before.
+    /// - Returns: whether they are the same.
     package static func compare(_ file: RecordingIdentity, with known: RecordingIdentity) -> Acquaintance {
         guard file.size == known.size, file.fingerprint == known.fingerprint else { return .stranger }
         if let digest = file.sha256, let theirs = known.sha256 { return digest == theirs ? .known : .stranger }

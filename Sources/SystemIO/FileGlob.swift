@@ -14,7 +14,7 @@ package struct FileGlob: Hashable, Sendable, CustomStringConvertible {
         description = pattern.hasPrefix("/") ? String(pattern.dropFirst()) : pattern
     }
 
-    /// - Parameter path: relative to the folder.
+    /// Whether the pattern fits a path that is relative to the folder.
     package func matches(_ path: FilePath) -> Bool {
         guard let subject = isForPaths ? path : path.name.flatMap({ FilePath(bytes: $0.bytes) }) else { return false }
         // FNM_CASEFOLD is GNU's (1 << 4).
