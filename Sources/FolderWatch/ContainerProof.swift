@@ -13,8 +13,8 @@ package enum ContainerVerdict: Hashable, Sendable {
 /// Holds a file against what its own container announces.
 ///
 /// A few looks only (`ByteProbe`), whatever the file says. What is looked at is what a copy or a recorder writes last: lengths that
-/// are patched at the end, indexes, end marks, and whether the last bytes are more than reserved space. Nothing is decoded, and a
-/// copy that does not go from the beginning to the end, as some downloaders have it, can leave holes that are not seen.
+/// are patched at the end, indexes, end marks, and whether the last bytes are more than reserved space. Nothing is decoded. Of
+/// copies that do not go from the beginning to the end, as downloaders make them, only large holes are seen.
 package enum ContainerProof {
     /// - Parameters:
     ///   - size: the file's, in bytes.

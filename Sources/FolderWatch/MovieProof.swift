@@ -169,6 +169,7 @@ struct MovieProof {
         if isEmpty(dataEnd: index.dataEnd ?? data.upperBound, isLast: end == data.upperBound) {
             return Missing.emptyEnd
         }
+        if probe.hasHole(from: data.lowerBound, to: data.upperBound) { return Missing.hole }
         switch rest {
         case .none: return .complete
         case .zeros: return .unprovable("empty bytes follow its last part")
