@@ -107,7 +107,7 @@ struct MovieProofTests {
 
     @Test("Boxes without number, boxes in boxes, and numbers without measure end in a verdict")
     func hostile() throws {
-        let tiny = (0..<50_000).flatMap { _ in box("free", []) }
+        let tiny = (0..<200_000).flatMap { _ in box("free", []) }
         #expect(try examine(start + tiny).isUnprovable)
         #expect(try examine(box("moov", tiny)).isUnprovable)
         var nested = box("stbl", [])
