@@ -60,12 +60,13 @@ final class ByteProbe {
     /// Whether one of a few places, evenly spread, is a page of nothing but zeros, as in space that is filled in several places at
     /// once.
     func hasHole(from start: Int64, to end: Int64) -> Bool {
-        let step = (end - start) / (Self.samples + 1)
-        guard step >= Self.page else { return false }
-        return (1...Self.samples).contains { number in
-            let place = (start + step * number) / Self.page * Self.page
-            return isEmpty(from: place, to: place + 16) && isEmpty(from: place, to: place + Self.page)
-        }
+        let first = (start + Self.page - 1) / Self.page
+        let pages = end / Self.page - first
+        return stride(from: first, to: first + max(0, pages), by: Int(max(1, pages / Self.samples)))
+            .contains { number in
+                let place = number * Self.page
+                return isEmpty(from: place, to: place + 16) && isEmpty(from: place, to: place + Self.page)
+            }
     }
 
     /// Says that there is more than is going to be looked at.

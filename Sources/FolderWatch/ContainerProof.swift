@@ -45,18 +45,23 @@ package enum ContainerProof {
 
     private static func verdict(of probe: ByteProbe) -> ContainerVerdict {
         let head = probe.bytes(at: 0, count: 512)
+        // These may have space in reserve, so that only a part of them can have no holes.
         if let first = head.fourCC(4), MovieProof.beginnings.contains(first) { return MovieProof(probe).verdict() }
+        let verdict = verdict(of: probe, head)
+        return verdict == .complete && probe.hasHole(from: 0, to: probe.size) ? Missing.hole : verdict
+    }
+
+    private static func verdict(of probe: ByteProbe, _ head: [UInt8]) -> ContainerVerdict {
         switch head.fourCC(0) {
-        case FourCC(0x1A45_DFA3): return MatroskaProof(probe).verdict()
-        case "RIFF", "RF64", "BW64": return RIFFProof(probe).verdict()
-        case "FORM": return SmallProofs.aiff(probe)
-        case "OggS": return SmallProofs.ogg(probe)
-        case SmallProofs.advancedSystems: return SmallProofs.asf(probe)
-        case MXFProof.label where head.big(4, 8) == 0x0205_0101_0D01_0201: return MXFProof(probe).verdict()
-        default: break
+        case FourCC(0x1A45_DFA3): MatroskaProof(probe).verdict()
+        case "RIFF", "RF64", "BW64": RIFFProof(probe).verdict()
+        case "FORM": SmallProofs.aiff(probe)
+        case "OggS": SmallProofs.ogg(probe)
+        case SmallProofs.advancedSystems: SmallProofs.asf(probe)
+        case MXFProof.label where head.big(4, 8) == 0x0205_0101_0D01_0201: MXFProof(probe).verdict()
+        case _ where head.big(0, 3) == 0x464C56: SmallProofs.flv(probe)
+        default: unproven(head, probe)
         }
-        if head.big(0, 3) == 0x464C56 { return SmallProofs.flv(probe) }
-        return unproven(head, probe)
     }
 
     /// Formats without an end of their own, by their first bytes.

@@ -47,7 +47,6 @@ struct MatroskaProof {
         if end == segment.body { return Missing.unfinished }
         if let problem = problem(inSegment: segment, to: end) { return problem }
         if probe.endsEmpty(at: end) { return Missing.emptyEnd }
-        if probe.hasHole(from: segment.body, to: end) { return Missing.hole }
         return end < probe.size ? Missing.behind : .complete
     }
 

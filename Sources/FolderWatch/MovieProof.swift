@@ -106,7 +106,7 @@ struct MovieProof {
         case "moov":
             let found = MovieIndex(box, probe)
             if index == nil { index = found }
-            if found.hasFragments, isClosed { return .complete }
+            if found.hasFragments, isClosed { return probe.hasHole(from: 0, to: probe.size) ? Missing.hole : .complete }
         case "moof":
             hasFragments = true
         case "mdat":
