@@ -9,6 +9,7 @@ final class ByteProbe {
     private static let ahead = 512
     /// The kernel keeps files in pages of 4 KiB, and what copies files writes whole ones.
     private static let page: Int64 = 4096
+    private static let samples: Int64 = 24
 
     let size: Int64
     /// Whether more was asked for than is given: no verdict may rest on what was not found then.
@@ -54,6 +55,18 @@ final class ByteProbe {
     func endsEmpty(at end: Int64) -> Bool {
         let inLastPage = end % Self.page
         return isEmpty(from: end - (inLastPage == 0 ? 16 : min(16, inLastPage)), to: end)
+    }
+
+    /// Whether one of a few places, evenly spread, is a page of nothing but zeros, as in space that is filled in several places at
+    /// once.
+    func hasHole(from start: Int64, to end: Int64) -> Bool {
+        let first = (start + Self.page - 1) / Self.page
+        let pages = end / Self.page - first
+        return stride(from: first, to: first + max(0, pages), by: Int(max(1, pages / Self.samples)))
+            .contains { number in
+                let place = number * Self.page
+                return isEmpty(from: place, to: place + 16) && isEmpty(from: place, to: place + Self.page)
+            }
     }
 
     /// Says that there is more than is going to be looked at.
@@ -127,6 +140,7 @@ extension Int64 {
 enum Missing {
     static let empty = ContainerVerdict.incomplete("its end is still empty (space that was reserved for it)")
     static let emptyEnd = ContainerVerdict.unprovable("its end is empty, as in a copy under way")
+    static let hole = ContainerVerdict.unprovable("there are empty places in it, as in a copy under way")
     static let behind = ContainerVerdict.unprovable("more bytes follow behind its end")
 
     /// A length that no recording has is what a recorder writes before it knows.

@@ -13,8 +13,8 @@ package enum ContainerVerdict: Hashable, Sendable {
 /// Holds a file against what its own container announces.
 ///
 /// A few looks only (`ByteProbe`), whatever the file says. What is looked at is what a copy or a recorder writes last: lengths that
-/// are patched at the end, indexes, end marks, and whether the last bytes are more than reserved space. Nothing is decoded, and a
-/// copy that does not go from the beginning to the end, as some downloaders have it, can leave holes that are not seen.
+/// are patched at the end, indexes, end marks, and whether the last bytes are more than reserved space. Nothing is decoded. Of
+/// copies that do not go from the beginning to the end, as downloaders make them, only large holes are seen.
 package enum ContainerProof {
     /// - Parameters:
     ///   - size: the file's, in bytes.
@@ -45,18 +45,23 @@ package enum ContainerProof {
 
     private static func verdict(of probe: ByteProbe) -> ContainerVerdict {
         let head = probe.bytes(at: 0, count: 512)
+        // These may have space in reserve, so that only a part of them can have no holes.
         if let first = head.fourCC(4), MovieProof.beginnings.contains(first) { return MovieProof(probe).verdict() }
+        let verdict = verdict(of: probe, head)
+        return verdict == .complete && probe.hasHole(from: 0, to: probe.size) ? Missing.hole : verdict
+    }
+
+    private static func verdict(of probe: ByteProbe, _ head: [UInt8]) -> ContainerVerdict {
         switch head.fourCC(0) {
-        case FourCC(0x1A45_DFA3): return MatroskaProof(probe).verdict()
-        case "RIFF", "RF64", "BW64": return RIFFProof(probe).verdict()
-        case "FORM": return SmallProofs.aiff(probe)
-        case "OggS": return SmallProofs.ogg(probe)
-        case SmallProofs.advancedSystems: return SmallProofs.asf(probe)
-        case MXFProof.label where head.big(4, 8) == 0x0205_0101_0D01_0201: return MXFProof(probe).verdict()
-        default: break
+        case FourCC(0x1A45_DFA3): MatroskaProof(probe).verdict()
+        case "RIFF", "RF64", "BW64": RIFFProof(probe).verdict()
+        case "FORM": SmallProofs.aiff(probe)
+        case "OggS": SmallProofs.ogg(probe)
+        case SmallProofs.advancedSystems: SmallProofs.asf(probe)
+        case MXFProof.label where head.big(4, 8) == 0x0205_0101_0D01_0201: MXFProof(probe).verdict()
+        case _ where head.big(0, 3) == 0x464C56: SmallProofs.flv(probe)
+        default: unproven(head, probe)
         }
-        if head.big(0, 3) == 0x464C56 { return SmallProofs.flv(probe) }
-        return unproven(head, probe)
     }
 
     /// Formats without an end of their own, by their first bytes.

@@ -106,7 +106,7 @@ struct MovieProof {
         case "moov":
             let found = MovieIndex(box, probe)
             if index == nil { index = found }
-            if found.hasFragments, isClosed { return .complete }
+            if found.hasFragments, isClosed { return probe.hasHole(from: 0, to: probe.size) ? Missing.hole : .complete }
         case "moof":
             hasFragments = true
         case "mdat":
@@ -169,6 +169,7 @@ struct MovieProof {
         if isEmpty(dataEnd: index.dataEnd ?? data.upperBound, isLast: end == data.upperBound) {
             return Missing.emptyEnd
         }
+        if probe.hasHole(from: data.lowerBound, to: data.upperBound) { return Missing.hole }
         switch rest {
         case .none: return .complete
         case .zeros: return .unprovable("empty bytes follow its last part")

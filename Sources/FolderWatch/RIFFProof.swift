@@ -33,27 +33,44 @@ struct RIFFProof {
 
     // MARK: AVI
 
+    /// What is found on the way through an AVI file.
+    private struct Findings {
+        var hasIndex = false
+        /// Whether the number of all pictures stands in the header of OpenDML.
+        var isCounted = false
+        /// End of the last part that is no padding.
+        var end: Int64 = 0
+    }
+
+    /// A RIFF chunk is closed at about this length, and the next begins. In between, a file that is being recorded looks like a
+    /// finished one, but for the number of all pictures, which is written at the end.
+    private static let longest: Int64 = 0x3F00_0000
+
     private func verdictOnAVI() -> ContainerVerdict {
         var offset: Int64 = 0
-        var hasIndex = false
+        var found = Findings()
         while offset < probe.size, !probe.isSpent {
             guard let chunk = chunk(at: offset, limit: probe.size) else { return Missing.behind }
             if probe.isEmpty(from: offset, to: min(probe.size, offset + 8)) {
-                return hasIndex ? .unprovable("empty bytes follow its last part") : Missing.empty
+                return found.hasIndex ? .unprovable("empty bytes follow its last part") : Missing.empty
             }
             guard chunk.type == "RIFF" else { return Missing.behind }
             if chunk.isUnknown { return Missing.unfinished }
             if chunk.end > probe.size { return Missing.part(probe.size, of: chunk.end) }
-            if let problem = problem(in: chunk, isFirst: offset == 0, hasIndex: &hasIndex) { return problem }
+            if let problem = problem(in: chunk, isFirst: offset == 0, &found) { return problem }
             offset = chunk.next
         }
-        return hasIndex ? .complete : .unprovable("it has no index")
+        if !found.hasIndex { return .unprovable("it has no index") }
+        if probe.size >= Self.longest, !found.isCounted {
+            return .unprovable("the number of its pictures is not written")
+        }
+        return .complete
     }
 
     /// One RIFF chunk's content; the last that is no padding must not end empty.
-    private func problem(in riff: Chunk, isFirst: Bool, hasIndex: inout Bool) -> ContainerVerdict? {
+    private func problem(in riff: Chunk, isFirst: Bool, _ found: inout Findings) -> ContainerVerdict? {
         var offset = riff.body + 4
-        var last = offset
+        found.end = offset
         var hasData = false
         var parts = 0
         while riff.end - offset >= 8, !probe.isSpent {
@@ -63,18 +80,29 @@ struct RIFFProof {
             if kind == "movi", chunk.isUnknown { return Missing.unfinished }
             if chunk.end > riff.end { return .unprovable("what it holds is longer than itself") }
             switch kind {
-            case "hdrl": if hasLongIndex(chunk) { hasIndex = true }
-            case "idx1": hasIndex = true
+            case "hdrl":
+                if hasLongIndex(chunk) { found.hasIndex = true }
+                if isCounted(chunk) { found.isCounted = true }
+            case "idx1": found.hasIndex = true
             case "movi": hasData = true
             default: break
             }
-            if kind != "JUNK" { last = chunk.end }
+            if kind != "JUNK" { found.end = chunk.end }
             offset = chunk.next
             parts += 1
             if parts > Self.mostChunks { probe.giveUp() }
         }
         if !hasData { return isFirst ? .incomplete("its pictures and sound are not there") : Missing.unfinished }
-        return probe.endsEmpty(at: last) ? Missing.emptyEnd : nil
+        return probe.endsEmpty(at: found.end) ? Missing.emptyEnd : nil
+    }
+
+    /// Whether the header of OpenDML (`odml`, in it `dmlh`) has the number of all pictures.
+    private func isCounted(_ headers: Chunk) -> Bool {
+        for list in chunks(in: headers, from: 4) where list.type == "LIST" {
+            let start = probe.bytes(at: list.body, count: 16)
+            if start.fourCC(0) == "odml", start.fourCC(4) == "dmlh", start.little(12, 4) ?? 0 > 0 { return true }
+        }
+        return false
     }
 
     /// Whether a stream's header has the index of OpenDML (`indx`).

@@ -135,7 +135,7 @@ struct ContainerProofTests {
             try await Judge.record((sources + " " + arguments).split(separator: " ").map(String.init), to: path)
             files.append(try contents(path))
         }
-        for _ in 0..<(TestPlace.isFull ? 20_000 : 1500) {
+        for _ in 0..<(TestPlace.isFull ? 20_000 : 800) {
             var file = files[Int.random(in: 0..<files.count, using: &random)]
             spoil(&file, &random)
             _ = try examine(file)

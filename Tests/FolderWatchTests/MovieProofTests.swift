@@ -62,6 +62,16 @@ struct MovieProofTests {
         }
     }
 
+    @Test("A hole in the middle, where several places are filled at once")
+    func hole() throws {
+        let length = 1 << 20
+        var whole =
+            start + box("mdat", data(length)) + index(chunkAt: UInt64(start.count) + 8, samples: [UInt64(length)])
+        #expect(try examine(whole) == .complete)
+        for byte in length / 2..<length / 2 + length / 16 { whole[byte] = 0 }
+        #expect(try examine(whole).isUnprovable)
+    }
+
     @Test("An index that points elsewhere")
     func pointers() throws {
         #expect(try examine(start + box("mdat", data(100)) + index(chunkAt: 5000, samples: [10])).isIncomplete)
@@ -95,13 +105,13 @@ struct MovieProofTests {
         #expect(try examine(head + fragment + [UInt8](repeating: 0, count: 500)).isIncomplete)
     }
 
-    @Test("Millions of boxes, boxes in boxes, and numbers without measure end in a verdict")
+    @Test("Boxes without number, boxes in boxes, and numbers without measure end in a verdict")
     func hostile() throws {
-        let tiny = (0..<500_000).flatMap { _ in box("free", []) }
+        let tiny = (0..<200_000).flatMap { _ in box("free", []) }
         #expect(try examine(start + tiny).isUnprovable)
         #expect(try examine(box("moov", tiny)).isUnprovable)
         var nested = box("stbl", [])
-        for _ in 0..<10_000 { nested = box("trak", nested) }
+        for _ in 0..<2000 { nested = box("trak", nested) }
         #expect(try examine(start + box("moov", nested)) != .complete)
         let huge = number(1, 4) + Array("moov".utf8) + number(.max, 8)
         #expect(try examine(start + huge).isIncomplete)
