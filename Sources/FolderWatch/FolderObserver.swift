@@ -4,6 +4,10 @@ package import IngestModel
 package enum Taking: Hashable, Sendable {
     /// It is on the list, or known; nothing more is to be done until it changes.
     case settled
+    /// The same, and files of its group go with it.
+    case leads(RecordingGroup)
+    /// It goes with a recording of its group, and there is none; nothing is to be done until there is.
+    case follows(RecordingGroup)
     /// Not now; the next look in so many seconds.
     case later(Double)
 }

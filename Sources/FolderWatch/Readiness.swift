@@ -1,7 +1,7 @@
-import IngestModel
+package import IngestModel
 
 /// What one look at a file shows.
-struct Look: Sendable {
+package struct Look: Sendable {
     let size: ByteCount
     /// Seconds since its last change, by its own time; negative where that lies in the future.
     let age: Double
@@ -11,22 +11,30 @@ struct Look: Sendable {
     let hasWriter: Bool?
     /// What the container proves; `nil` where that was not looked at.
     let proof: ContainerVerdict?
+
+    package init(size: ByteCount, age: Double, quietFor: Double, hasWriter: Bool?, proof: ContainerVerdict?) {
+        self.size = size
+        self.age = age
+        self.quietFor = quietFor
+        self.hasWriter = hasWriter
+        self.proof = proof
+    }
 }
 
 /// Whether a recording is finished: first the kernel is asked, then the container, then the clock.
-enum Readiness: Hashable, Sendable {
+package enum Readiness: Hashable, Sendable {
     case finished
     /// Not yet, for this reason; another look in so many seconds, unless something happens before.
     case waits(for: String, lookAgain: Double)
 
-    static let beingWritten = "it is still being written"
+    package static let beingWritten = "it is still being written"
 
     /// Seconds between two looks at a file that somebody writes: nothing tells when a memory map ends.
     private static let writerInterval = 0.5
     private static let incompleteInterval = 5.0
     private static let emptyInterval = 5.0
 
-    static func judge(_ look: Look, _ rules: WatchRules) -> Readiness {
+    package static func judge(_ look: Look, _ rules: WatchRules) -> Readiness {
         if look.hasWriter == true { return .waits(for: beingWritten, lookAgain: writerInterval) }
         if look.size.value == 0 { return .waits(for: "it is empty", lookAgain: emptyInterval) }
         if look.age >= 0, look.age < rules.youngest {

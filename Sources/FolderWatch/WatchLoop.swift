@@ -19,6 +19,8 @@ final class WatchLoop {
     /// Files that need no look as long as they are what they are; and those met in the scan that is under way.
     private var settled: Set<FileSignature> = []
     private var met: Set<FileSignature> = []
+    /// Files that are left alone until there is a recording that they go with.
+    private var followers: [RecordingGroup: Set<FilePath>] = [:]
     /// Directories still to be listed; the last one is next.
     private var toList: [FilePath] = []
     /// Full scans are numbered.
@@ -148,6 +150,7 @@ final class WatchLoop {
     private func forget(_ directory: FilePath) {
         for watch in table.removeAll(where: { $0.path.isWithin(directory) }) { events.stop(watch) }
         toList.removeAll { $0.isWithin(directory) }
+        followers = followers.filter { !$0.key.directory.isWithin(directory) }
         unreadable = unreadable.filter { !$0.isWithin(directory) }
         for path in candidates.keys where path.isWithin(directory) { drop(path) }
     }
@@ -338,15 +341,34 @@ final class WatchLoop {
 
     private func take(_ path: FilePath, _ candidate: Candidate, _ signature: FileSignature) {
         switch observer.take(path) {
-        case .settled:
-            candidates[path] = nil
-            settled.insert(signature)
-            if isScanning { met.insert(signature) }
+        case .settled: settle(path, signature)
+        case .leads(let group):
+            settle(path, signature)
+            meetFollowers(of: group)
+        case .follows(let group):
+            settle(path, signature)
+            followers[group, default: []].insert(path)
         case .later(let seconds):
             var candidate = candidate
             candidate.due = .now + .seconds(seconds)
             candidate.reason = nil
             candidates[path] = candidate
+        }
+    }
+
+    private func settle(_ path: FilePath, _ signature: FileSignature) {
+        candidates[path] = nil
+        settled.insert(signature)
+        if isScanning { met.insert(signature) }
+    }
+
+    /// Files that were left alone until now go with a recording that has been taken.
+    private func meetFollowers(of group: RecordingGroup) {
+        for path in followers.removeValue(forKey: group) ?? [] {
+            guard let status = try? FileSystem.status(of: path) else { continue }
+            settled.remove(FileSignature(status))
+            met.remove(FileSignature(status))
+            meet(path)
         }
     }
 

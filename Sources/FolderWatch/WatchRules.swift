@@ -2,7 +2,7 @@ package import IngestModel
 package import SystemIO
 
 /// What is taken from a folder, and how it is watched.
-package struct WatchRules: Sendable {
+package struct WatchRules: Hashable, Sendable {
     /// Names that are taken; empty for everything that looks like a recording.
     package var includes: [FileGlob] = []
     package var excludes: [FileGlob] = []
@@ -11,6 +11,8 @@ package struct WatchRules: Sendable {
     /// Seconds since the last change before which a file is left alone.
     package var youngest = 0.0
     package var isRecursive = true
+    /// Whether what lies beside a recording goes with it.
+    package var groups = true
     /// Seconds without a change after which a file counts as finished where neither kernel nor container can tell.
     package var settlingTime = 2.0
     /// Whether directories are listed again and again rather than watched.
@@ -26,6 +28,7 @@ package struct WatchRules: Sendable {
     package func admits(_ path: FilePath) -> Bool {
         guard let kind = path.name.map(RecordingNames.kind), kind != .temporary else { return false }
         if excludes.contains(where: { $0.matches(path) }) { return false }
+        if groups, let place = RecordingPlace(path), place.role.isCompanion { return true }
         return includes.isEmpty ? kind == .recording : includes.contains { $0.matches(path) }
     }
 

@@ -16,7 +16,9 @@ enum ConfigCommand {
                 destinations: Dictionary(
                     uniqueKeysWithValues: destinations.map { destination in
                         (destination.name.text, destination.settings.map { SettingJSON($0) })
-                    }))
+                    }),
+                folders: Dictionary(
+                    uniqueKeysWithValues: invocation.folders.map { ($0.name, $0.settings.map { SettingJSON($0) }) }))
             context.output.write(JSONText.line(json) + "\n")
             return .done
         }
@@ -31,6 +33,13 @@ enum ConfigCommand {
             context.output.write("\n[destination.\(ConfigurationText.key(destination.name.text))]\n")
             for setting in destination.settings { context.output.write(line(setting, key(setting.name))) }
         }
+        for folder in invocation.folders {
+            context.output.write("\n[watch.\(ConfigurationText.key(folder.name))]\n")
+            for setting in folder.settings {
+                let spec = OptionDeclaration.table.first { $0.spec.name == setting.name }?.spec
+                context.output.write(line(setting, spec ?? folderKey))
+            }
+        }
         return .done
     }
 
@@ -43,6 +52,10 @@ enum ConfigCommand {
         context.output.write(path.text.printable + "\n")
         return .done
     }
+
+    /// How the one key is written that is no option.
+    private static let folderKey = OptionSpec<Options>.value("folder", nil, .directory, "DIR", help: "") { _, _ in }
+        .repeatable
 
     private static func key(_ name: String) -> OptionSpec<DestinationProfile>? {
         DestinationKeys.table.first { $0.name == name }
@@ -60,6 +73,7 @@ enum ConfigCommand {
     private struct Shown: Encodable {
         let settings: [SettingJSON]
         let destinations: [String: [SettingJSON]]
+        let folders: [String: [SettingJSON]]
     }
 
     /// One setting as `config show --json` gives it.
@@ -96,7 +110,7 @@ enum ConfigurationText {
     static func value<Target>(_ setting: Setting, _ spec: OptionSpec<Target>?) -> String? {
         guard let spec else { return nil }
         switch spec.value {
-        case .none: return setting.origin == .standard ? "false" : setting.isOn ? "true" : "false"
+        case .none: return setting.origin == .standard ? spec.standard ?? "false" : setting.isOn ? "true" : "false"
         case .optional:
             if let text = setting.texts.last { return quoted(text) }
             return setting.origin == .standard ? nil : setting.isOn ? "true" : "false"

@@ -9,6 +9,8 @@ struct Configuration: Sendable {
     /// In the order of the table.
     let settings: [Setting]
     let destinations: [DestinationName: ConfiguredDestination]
+    /// In the order of their names.
+    let folders: [ConfiguredFolder<Options>]
 
     private static let system = FilePath("/etc/ingest/config.toml")
 
@@ -39,7 +41,8 @@ struct Configuration: Sendable {
         }
         let table = OptionDeclaration.table.map { $0.spec }
         let reader = SettingsReader(
-            options: table, destinationKeys: DestinationKeys.table, check: DestinationKeys.objection,
+            options: table, destinationKeys: DestinationKeys.table, folderOptions: OptionDeclaration.ofFolders,
+            check: DestinationKeys.objection,
             home: environment.home)
         let result = reader.read(into: Options(), files, environment)
         problems += result.problems
@@ -51,7 +54,7 @@ struct Configuration: Sendable {
         if result.target.compress != nil { settings["remux"]?.takeBack() }
         return Configuration(
             options: result.target, settings: table.compactMap { $0.isSetting ? settings[$0.name] : nil },
-            destinations: result.destinations)
+            destinations: result.destinations, folders: result.folders.values.sorted { $0.name < $1.name })
     }
 
     /// What one file, or the environment, says against itself.

@@ -5,13 +5,14 @@ import Settings
 /// What the command line asks for, on top of what the settings say.
 struct Invocation: Sendable {
     let command: CommandName
-    let options: Options
+    private(set) var options: Options
     let operands: [[UInt8]]
     /// Everything that is wrong with it.
     let problems: [String]
     /// Every setting with what it comes from, in the order of the table.
     let settings: [Setting]
     let destinations: [DestinationName: ConfiguredDestination]
+    let folders: [ConfiguredFolder<Options>]
     /// The options that files or the environment say something about.
     private let configured: Set<String>
     /// The options that stand on the command line.
@@ -39,6 +40,7 @@ struct Invocation: Sendable {
         operands = result.operands
         problems = result.problems + (result.target.help || result.target.version ? [] : Self.check(command, result))
         destinations = configured?.destinations ?? [:]
+        folders = configured?.folders ?? []
         settings = (configured?.settings ?? []).map { setting in
             guard let given = result.given[setting.name] else { return setting }
             return Setting(
@@ -48,6 +50,20 @@ struct Invocation: Sendable {
 
     /// The same arguments over settings that have been read anew.
     func over(_ configured: Configuration) -> Invocation { Invocation(arguments, over: configured) }
+
+    /// The same for the recordings of a configured folder.
+    func inside(_ folder: ConfiguredFolder<Options>) -> Invocation {
+        var inside = self
+        folder.apply(to: &inside.options, below: isExplicit)
+        // A token that stands beside another server is not for this one.
+        for (server, token) in [("to", "token-file"), ("save", "save-token-file")]
+        where folder.says(server) && !isExplicit(server) && isConfigured(server) && !folder.says(token)
+            && !isExplicit(token)
+        {
+            if server == "to" { inside.options.tokenFile = nil } else { inside.options.saveTokenFile = nil }
+        }
+        return inside
+    }
 
     /// Whether it has anything to do with what the configuration says, right or wrong.
     var usesSettings: Bool {
@@ -136,7 +152,7 @@ struct Invocation: Sendable {
             }
         }
         guard options.forget else {
-            return options.all ? ["--all goes with --forget"] : count == 0 ? ["name a folder to watch"] : []
+            return options.all ? ["--all goes with --forget"] : []
         }
         if options.all { return count == 0 ? [] : ["name numbers or give --all, not both"] }
         return count == 0

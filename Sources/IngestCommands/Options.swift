@@ -94,6 +94,14 @@ struct OptionDeclaration: Sendable {
         table.filter { $0.commands.contains(command) }
     }
 
+    /// What a table `[watch.NAME]` may hold: what belongs to its recordings, not to the whole program.
+    static let ofFolders: Set<String> = {
+        let groups: Set<Group> = [.compressing, .uploading, .following, .watching]
+        let ofProgram: Set<String> = ["min-free", "cache-limit", "when-idle"]
+        return Set(of(.watch).filter { groups.contains($0.group) && $0.spec.isSetting }.map { $0.spec.name })
+            .subtracting(ofProgram)
+    }()
+
     private static let everywhere = Set(CommandName.allCases)
     private static let controls: Set<CommandName> = [.pause, .resume, .retry, .next, .cancel]
 
@@ -281,9 +289,23 @@ struct OptionDeclaration: Sendable {
             }),
         declare(
             .watching, [.watch],
-            .flag("recursive", help: "look into the directories of the folder too (the default)") {
+            .flag("recursive", help: "look into the directories of the folder too") {
                 $0.watch.isRecursive = $1
-            }.negatable),
+            }.negatable.standing(at: "true")),
+        declare(
+            .watching, [.watch],
+            .value(
+                "group", nil, .choice(["on", "off"]), "HOW",
+                help:
+                    "on: what lies beside a recording (subtitles, metadata, small versions) goes with it, and --after waits "
+                    + "for all of it; off: each file by itself"
+            ) { (options, value) throws(ValueProblem) in
+                switch value.text {
+                case "on": options.watch.groups = true
+                case "off": options.watch.groups = false
+                default: throw .expected("on or off")
+                }
+            }.standing(at: "on")),
         declare(
             .watching, [.watch],
             .value(

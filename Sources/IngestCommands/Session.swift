@@ -58,11 +58,13 @@ struct Session {
         return settings
     }
 
-    /// Reads the settings again, for what is done from now on. Those that are wrong change nothing.
-    func reload(_ context: CommandContext, _ invocation: Invocation) {
-        guard let fresh = Reloading.read(context, invocation) else { return }
+    /// Reads the settings again, for what is done from now on. Those that are wrong change nothing, and `nil` is returned.
+    @discardableResult
+    func reload(_ context: CommandContext, _ invocation: Invocation) -> Invocation? {
+        guard let fresh = Reloading.read(context, invocation) else { return nil }
         pipeline.adopt(Self.settings(fresh, niceness))
         if !fresh.options.quiet { context.say("the settings have been read again") }
+        return fresh
     }
 
     /// Without the cache and the pipeline, for commands that only look.

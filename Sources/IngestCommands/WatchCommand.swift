@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import IngestModel
 import Pipeline
+import Settings
 import SystemIO
 import UploadList
 
@@ -12,31 +13,56 @@ enum WatchCommand {
         if invocation.options.forget { return try await forget(context, invocation) }
         let folders = try folders(context, invocation)
         let session = try Session(context, invocation, niceness: RunCommand.niceness)
+        let team = FolderTeam(context, session)
         let worked = try await Working.run(
             context, invocation.options, session, mode: .forever, ids: nil,
-            reload: { session.reload(context, invocation) },
-            greeting: "watching \(folders.map { $0.path.text.printable }.joined(separator: ", ")); stop with ^C",
-            service: ServiceManager(context.environment)
+            reload: {
+                guard let fresh = session.reload(context, invocation) else { return }
+                team.replace(context, fresh)
+            },
+            greeting: "watching \(names(folders)); stop with ^C", service: ServiceManager(context.environment)
         ) { supervisor in
-            folders.map { folder in
-                let keeper = FolderKeeper(
-                    context: session.pipeline, folder: folder, supervisor: supervisor, say: { context.say($0) })
-                return { try await keeper.run() }
-            }
+            [{ try await team.run(folders, supervisor) }]
         }
         return worked.signal == SIGINT ? .interrupted : .done
     }
 
-    private static func folders(_ context: CommandContext, _ invocation: Invocation) throws -> [WatchedFolder] {
+    static func names(_ folders: [WatchedFolder]) -> String {
+        folders.map { $0.path.text.printable }.joined(separator: ", ")
+    }
+
+    /// Those that were named, else those of the configuration.
+    static func folders(_ context: CommandContext, _ invocation: Invocation) throws -> [WatchedFolder] {
+        if !invocation.operands.isEmpty {
+            return try watched(try invocation.operands.map { try path($0, context) }, context, invocation)
+        }
+        if invocation.folders.isEmpty {
+            throw CommandFailure(.usage, "name a folder to watch, or put a table [watch.NAME] into the configuration")
+        }
+        return try invocation.folders.flatMap { folder in
+            do {
+                return try watched(folder.folders, context, invocation.inside(folder))
+            } catch let failure as CommandFailure {
+                throw CommandFailure(failure.status, "[watch.\(folder.name)]: \(failure.reason)")
+            }
+        }
+    }
+
+    private static func path(_ operand: [UInt8], _ context: CommandContext) throws -> FilePath {
+        guard let path = context.absolute(operand) else {
+            throw CommandFailure(.usage, "“\(String(decoding: operand, as: UTF8.self).printable)” names no folder")
+        }
+        return path
+    }
+
+    private static func watched(
+        _ paths: [FilePath], _ context: CommandContext, _ invocation: Invocation
+    ) throws -> [WatchedFolder] {
         try invocation.checkDestination(context)
         let options = invocation.itemOptions(in: context.environment.workingDirectory)
-        return try invocation.operands.map { operand in
-            let shown = String(decoding: operand, as: UTF8.self).printable
-            guard let path = context.absolute(operand) else {
-                throw CommandFailure(.usage, "“\(shown)” names no folder")
-            }
+        return try paths.map { path in
             if let status = try FileSystem.statusIfExists(of: path), status.kind != .directory {
-                throw CommandFailure(.usage, "\(shown) is no folder; “ingest FILE” uploads a file")
+                throw CommandFailure(.usage, "\(path.text.printable) is no folder; “ingest FILE” uploads a file")
             }
             // Recordings are known by paths that do not change with the links that lead to them.
             return WatchedFolder(

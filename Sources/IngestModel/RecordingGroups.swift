@@ -2,6 +2,12 @@
 package struct RecordingGroup: Hashable, Sendable {
     /// Directory, kind of rule, and what their names have in common, with NUL between them.
     package let key: [UInt8]
+    /// Where its files lie; on a card, the directory above those.
+    package let directory: FilePath
+    /// Whether they lie in several directories below that one.
+    package let isOnCard: Bool
+    /// What the names of its files begin with; `nil` where they differ from the first letter on.
+    package let beginning: [UInt8]?
 }
 
 /// What a file is in its recording.
@@ -13,6 +19,9 @@ package enum RecordingRole: Hashable, Sendable {
     /// A small version of a clip.
     case proxy
     case sidecar
+
+    /// Whether it never is a recording by itself.
+    package var isCompanion: Bool { self == .proxy || self == .sidecar }
 
     /// Whether it is a recording by itself beside the others of its group. A group in which nothing leads is none.
     package func leads(among group: some Sequence<RecordingRole>) -> Bool {
@@ -43,9 +52,13 @@ package struct RecordingPlace: Hashable, Sendable {
     }
 
     private init(_ directory: FilePath, _ rule: String, _ stem: some Sequence<UInt8>, _ role: RecordingRole) {
-        group = RecordingGroup(key: directory.bytes + [0] + Array(rule.utf8) + [0] + Array(stem))
+        group = RecordingGroup(
+            key: directory.bytes + [0] + Array(rule.utf8) + [0] + Array(stem), directory: directory,
+            isOnCard: rule == Self.cardRule, beginning: rule.isEmpty ? Array(stem) : nil)
         self.role = role
     }
+
+    private static let cardRule = "card"
 
     // MARK: Any directory
 
@@ -213,6 +226,6 @@ package struct RecordingPlace: Hashable, Sendable {
             case .digits: cut(name.stem, letter: nil)
             case .letter(let letter): place.role == nil && role != .sidecar ? name.stem : cut(name.stem, letter: letter)
             }
-        return RecordingPlace(directory.parent, "card", stem.lowercasedText.utf8, role)
+        return RecordingPlace(directory.parent, cardRule, stem.lowercasedText.utf8, role)
     }
 }

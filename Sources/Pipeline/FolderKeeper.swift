@@ -8,7 +8,7 @@ import UploadList
 import VideoCache
 
 /// A folder that is watched, and what becomes of its recordings.
-package struct WatchedFolder: Sendable {
+package struct WatchedFolder: Hashable, Sendable {
     package let path: FilePath
     package let rules: WatchRules
     package let destination: DestinationAddress
@@ -28,6 +28,7 @@ package final class FolderKeeper: Sendable {
     private let folder: WatchedFolder
     private let supervisor: Supervisor
     private let say: @Sendable (String) -> Void
+    private let groups: GroupKeeper
     private let trouble = Mutex<ContinuousClock.Instant?>(nil)
 
     private static let versionInterval = Duration.seconds(1)
@@ -48,6 +49,7 @@ package final class FolderKeeper: Sendable {
         self.folder = folder
         self.supervisor = supervisor
         self.say = say
+        groups = GroupKeeper(list: context.list, destination: folder.destination, now: context.now)
     }
 
     /// Watches until the task is cancelled.
@@ -77,22 +79,46 @@ package final class FolderKeeper: Sendable {
     /// What to do with a recording that is finished.
     private func takeUp(_ path: FilePath) async throws -> Taking {
         let identity = try await offPool { _ in try Recording(path).identity() }
-        if let taking = try await settleOpenItems(at: path, identity) { return taking }
+        let place = place(of: path)
+        if let taking = try await settleOpenItems(at: path, identity) {
+            return taking == .settled ? groups.settled(place) : taking
+        }
         switch try await acquaintance(path, identity) {
-        case .known: return .settled
+        case .known: return groups.settled(place)
         case .stranger: break
         case .needsDigest: return .later(Self.indecision)
         }
-        let (item, isNew) = try await context.list.addUnlessThere(
+        var options = folder.options
+        var group: UploadList.NewGroup?
+        if let place {
+            let isKnown = { @Sendable (path: FilePath) in try await self.isKnown(path) }
+            switch try await groups.membership(of: path, place, isKnown: isKnown) {
+            case .leads(let found): group = found
+            case .follows(let found):
+                group = found
+                // What belongs to a recording is not encoded, and may say where it was made.
+                options.preparation = options.preparation == .link ? .link : .copy
+                if options.stripsLocation == true { return .settled }
+            case .nobodyLeads: return .follows(place.group)
+            }
+        }
+        let (_, isNew) = try await context.list.addUnlessThere(
             UploadList.NewItem(
-                recording: path, identity: identity, destination: folder.destination, options: folder.options,
-                takenNames: try context.cache.names()),
+                recording: path, identity: identity, destination: folder.destination, options: options,
+                takenNames: try context.cache.names(), group: group),
             now: context.now())
         context.crashPoints.reach(.afterEnqueue)
         if !isNew { return .later(Self.indecision) }
         await supervisor.lookNow()
-        _ = item
-        return .settled
+        return groups.settled(place)
+    }
+
+    private func place(of path: FilePath) -> RecordingPlace? { folder.rules.groups ? RecordingPlace(path) : nil }
+
+    private func isKnown(_ path: FilePath) async throws -> Bool {
+        let identity = try await offPool { _ in Recording.identityIfPresent(at: path) }
+        guard let identity else { return false }
+        return try await acquaintance(path, identity) == .known
     }
 
     /// Items of this path that are on their way, or wait; `nil` if the recording is none of theirs.
@@ -171,10 +197,17 @@ package final class FolderKeeper: Sendable {
         let seen = try await context.list.seen(like: identity, at: path, to: folder.destination)
         let dismissed = cancelled.map { $0.identity } + seen.map { $0.identity }
         if dismissed.contains(where: { !$0.isRead && $0.isSameInode(as: identity) }) { return }
+        var group: UploadList.NewGroup?
+        if let place = place(of: path) {
+            let membership = try await groups.membership(of: path, place) { _ in false }
+            // What only goes with a recording is not waited for by itself.
+            guard case .leads(let found) = membership else { return }
+            group = found
+        }
         let item = try await context.list.addWaiting(
             UploadList.NewItem(
                 recording: path, identity: identity, destination: folder.destination, options: folder.options,
-                takenNames: try context.cache.names(), state: .waiting),
+                takenNames: try context.cache.names(), state: .waiting, group: group),
             now: context.now())
         guard item.state == .waiting, item.fault?.reason != reason,
             let lock = try ItemLock.take(item.id, in: context.list)

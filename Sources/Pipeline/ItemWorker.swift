@@ -38,7 +38,7 @@ struct ItemWorker {
         case rested(Item?)
         /// Another try at this moment.
         case later(Date)
-        /// Done, but for `--after`: another item has not copied the recording yet.
+        /// Done, but for `--after`: another item has not copied the recording yet, or is of its group and not done.
         case waits(for: ItemID)
         /// Stopped from outside; everything is kept.
         case interrupted
@@ -120,6 +120,11 @@ struct ItemWorker {
         case .save: next = try await save(item)
         case .dispose:
             if let other = try await context.list.itemNeeding(item.recording, besides: item.id) {
+                return .ended(.waits(for: other))
+            }
+            if let group = item.group,
+                let other = try await context.list.unfinished(inGroup: group, besides: item.id)
+            {
                 return .ended(.waits(for: other))
             }
             next = try await dispose(item)

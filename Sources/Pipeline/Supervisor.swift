@@ -191,7 +191,7 @@ package actor Supervisor {
             putOff[id] = .now + Self.restingTime
             endings[id] = .done
             if toldToRest.insert(id).inserted {
-                reporter.report(.note("the recording stays where it is until item \(other) has its copy too"))
+                reporter.report(.note("the recording stays where it is until item \(other) is so far too"))
             }
         case .later(let date):
             guard let current = try await context.list.item(id) else { return }

@@ -27,6 +27,28 @@ package struct Setting: Hashable, Sendable {
     }
 }
 
+/// A table `[watch.NAME]`: folders, and options that hold for them.
+package struct ConfiguredFolder<Target>: Sendable {
+    package let name: String
+    package let folders: [FilePath]
+    /// In the order of the table of options.
+    package let settings: [Setting]
+    let changes: [Change]
+
+    /// What one key does.
+    struct Change: Sendable {
+        let option: String
+        let apply: @Sendable (inout Target) -> Void
+    }
+
+    package func says(_ option: String) -> Bool { changes.contains { $0.option == option } }
+
+    /// Lays the table over what else holds, but not over what is stronger than any file.
+    package func apply(to target: inout Target, below isStronger: (String) -> Bool) {
+        for change in changes where !isStronger(change.option) { change.apply(&target) }
+    }
+}
+
 /// A table `[destination.NAME]`.
 package struct ConfiguredDestination: Hashable, Sendable {
     package let name: DestinationName

@@ -9,20 +9,24 @@ package import SystemIO
 package struct SettingsReader<Target> {
     private let options: [OptionSpec<Target>]
     private let destinationKeys: [OptionSpec<DestinationProfile>]
+    private let folderOptions: Set<String>
     private let check: @Sendable (DestinationProfile) -> String?
     private let home: FilePath?
 
     /// - Parameters:
     ///   - options: every option of every command.
     ///   - destinationKeys: what a table `[destination.NAME]` may hold.
+    ///   - folderOptions: the options that a table `[watch.NAME]` may hold.
     ///   - check: what is wrong with a whole table, without a full stop; `nil` if nothing is.
     ///   - home: what `~/` at the beginning of a path means.
     package init(
         options: [OptionSpec<Target>], destinationKeys: [OptionSpec<DestinationProfile>],
+        folderOptions: Set<String> = [],
         check: @escaping @Sendable (DestinationProfile) -> String? = { _ in nil }, home: FilePath?
     ) {
         self.options = options
         self.destinationKeys = destinationKeys
+        self.folderOptions = folderOptions
         self.check = check
         self.home = home
     }
@@ -32,6 +36,8 @@ package struct SettingsReader<Target> {
         /// By name; options that are no settings are not among them.
         package var settings: [String: Setting]
         package var destinations: [DestinationName: ConfiguredDestination] = [:]
+        /// By name.
+        package var folders: [String: ConfiguredFolder<Target>] = [:]
         /// Sentences without a full stop; empty if all is well.
         package var problems: [String] = []
     }
@@ -110,6 +116,10 @@ package struct SettingsReader<Target> {
                 readDestinations(entry, file, &result, &problems)
                 continue
             }
+            if entry.key == "watch", !folderOptions.isEmpty {
+                readFolders(entry, file, &result, &problems)
+                continue
+            }
             guard let option = options.first(where: { $0.name == entry.key && $0.isSetting }) else {
                 problems.append((entry.place, unknown(entry)))
                 continue
@@ -131,7 +141,7 @@ package struct SettingsReader<Target> {
         if options.contains(where: { $0.name == key }) {
             return "“\(key)” is for the command line only"
         }
-        let names = options.filter { $0.isSetting }.map { $0.name } + ["destination"]
+        let names = options.filter { $0.isSetting }.map { $0.name } + ["destination", "watch"]
         return Self.unknown(key, among: names)
     }
 
@@ -211,9 +221,73 @@ package struct SettingsReader<Target> {
             name: name, profile: profile, settings: destinationKeys.compactMap { settings[$0.name] })
     }
 
+    // MARK: - Folders
+
+    private func readFolders(
+        _ entry: TOMLEntry, _ file: ConfigurationFile, _ result: inout Result, _ problems: inout [(TextPlace, String)]
+    ) {
+        guard case .table(let tables) = entry.node.content else {
+            problems.append((entry.place, "“watch” holds tables, such as [watch.cards]"))
+            return
+        }
+        for table in tables {
+            guard DestinationName(table.key) != nil else {
+                problems.append(
+                    (table.place, "“\(Shown.text(table.key))” cannot be a name; letters, digits, “.”, “_” and “-” can"))
+                continue
+            }
+            guard case .table(let entries) = table.node.content else {
+                problems.append((table.place, "a watched folder is a table: [watch.\(table.key)]"))
+                continue
+            }
+            readFolder(table.key, table.place, entries, file, &result, &problems)
+        }
+    }
+
+    private func readFolder(
+        _ name: String, _ place: TextPlace, _ entries: [TOMLEntry], _ file: ConfigurationFile, _ result: inout Result,
+        _ problems: inout [(TextPlace, String)]
+    ) {
+        var folders: [FilePath] = []
+        var settings: [String: Setting] = [:]
+        var changes: [ConfiguredFolder<Target>.Change] = []
+        let before = problems.count
+        let folderKey = OptionSpec<[FilePath]>.value("folder", nil, .directory, "DIR", help: "what is watched") {
+            (folders, value) throws(ValueProblem) in
+            guard let path = FilePath(bytes: value.bytes) else { throw .expected("a path") }
+            folders.append(path)
+        }.repeatable
+        for entry in entries {
+            if entry.key == folderKey.name {
+                apply(folderKey, entry, file, to: &folders, &settings, &problems)
+            } else if let option = options.first(where: { $0.name == entry.key && folderOptions.contains($0.name) }) {
+                // Tried on something that is thrown away: what is wrong is told now, what is right is done later.
+                var trial = result.target
+                apply(option, entry, file, to: &trial, &settings, &problems) { value, isOn in
+                    changes.append(
+                        ConfiguredFolder.Change(option: option.name) { try? option.apply(&$0, value, isOn) })
+                }
+            } else {
+                problems.append((entry.place, unknownInFolder(entry.key)))
+            }
+        }
+        if problems.count == before, folders.isEmpty { problems.append((place, "[watch.\(name)] has no “folder”")) }
+        let names = [folderKey.name] + options.map { $0.name }
+        result.folders[name] = ConfiguredFolder(
+            name: name, folders: folders, settings: names.compactMap { settings[$0] }, changes: changes)
+    }
+
+    private func unknownInFolder(_ key: String) -> String {
+        if options.contains(where: { $0.name == key && $0.isSetting }) {
+            return "“\(key)” holds for the whole program; it belongs above the first [table]"
+        }
+        return Self.unknown(key, among: folderOptions.sorted() + ["folder"])
+    }
+
     private func apply<Subject>(
         _ option: OptionSpec<Subject>, _ entry: TOMLEntry, _ file: ConfigurationFile, to subject: inout Subject,
-        _ settings: inout [String: Setting], _ problems: inout [(TextPlace, String)]
+        _ settings: inout [String: Setting], _ problems: inout [(TextPlace, String)],
+        noting note: (OptionValue?, Bool) -> Void = { _, _ in }
     ) {
         var nodes = [entry.node]
         if case .array(let items) = entry.node.content, option.isRepeatable { nodes = items }
@@ -228,7 +302,8 @@ package struct SettingsReader<Target> {
                 } catch {
                     throw .sentence(error.sentence(about: "“\(option.name)”", value))
                 }
-                note(option, value, isOn, .file(file.path, entry.place), &settings)
+                self.note(option, value, isOn, .file(file.path, entry.place), &settings)
+                note(value, isOn)
             } catch {
                 guard case .sentence(let sentence) = error else { continue }
                 problems.append((node.place, sentence))

@@ -92,7 +92,16 @@ enum Schema {
             SELECT destination, source_size, source_fingerprint, identity, recording, id, 'brought', updated
             FROM items WHERE state = 'done';
 
-        CREATE INDEX items_held ON items (updated) WHERE after_state = 'held';
+        -- Files that are one recording: what their paths have in common.
+        ALTER TABLE items ADD COLUMN group_key BLOB;
+        CREATE INDEX items_by_group_key ON items (group_key, destination) WHERE group_key IS NOT NULL;
+        CREATE INDEX items_by_group ON items (group_uuid) WHERE group_uuid IS NOT NULL;
+
+        CREATE INDEX items_held ON items (retry_at) WHERE after_state = 'held';
+        CREATE INDEX items_held_for_room ON items (updated)
+            WHERE after_state = 'held' AND instr(options, '"freesBelow":') > 0;
+        CREATE INDEX items_waiting ON items (destination) WHERE state = 'waiting';
+        CREATE INDEX items_cancelled ON items (recording) WHERE state = 'cancelled';
         CREATE INDEX items_by_path ON items (recording) WHERE state NOT IN ('done', 'cancelled');
         """,
     ]

@@ -61,8 +61,9 @@ extension UploadList {
             try connection.rows(
                 """
                 SELECT \(Self.seenColumns) FROM seen
-                WHERE destination = ?1 AND (source_size = ?2 AND source_fingerprint = ?3
-                    OR source_size = -1 AND source_fingerprint = ?4 AND recording = ?5)
+                WHERE destination = ?1 AND source_size = ?2 AND source_fingerprint = ?3
+                UNION ALL SELECT \(Self.seenColumns) FROM seen
+                WHERE destination = ?1 AND source_size = -1 AND source_fingerprint = ?4 AND recording = ?5
                 ORDER BY id DESC LIMIT 100
                 """,
                 [
@@ -139,8 +140,9 @@ extension UploadList {
             try connection.rows(
                 """
                 SELECT \(ItemRow.columns) FROM items
-                WHERE destination = ?1 AND state = 'cancelled' AND (source_size = ?2 AND source_fingerprint = ?3
-                    OR source_fingerprint = ?4 AND recording = ?5)
+                WHERE destination = ?1 AND state = 'cancelled' AND source_size = ?2 AND source_fingerprint = ?3
+                UNION ALL SELECT \(ItemRow.columns) FROM items
+                WHERE destination = ?1 AND state = 'cancelled' AND source_fingerprint = ?4 AND recording = ?5
                 ORDER BY id DESC LIMIT 100
                 """,
                 [
@@ -150,15 +152,42 @@ extension UploadList {
         }
     }
 
+    // MARK: - Files that are one recording
+
+    /// The newest items, up to 100, of groups with this key.
+    package func members(ofGroup key: [UInt8], to destination: DestinationAddress) throws -> [Item] {
+        try guarded {
+            try connection.rows(
+                """
+                SELECT \(ItemRow.columns) FROM items
+                WHERE group_key = ? AND destination = ? ORDER BY id DESC LIMIT 100
+                """,
+                [.blob(key), .text(destination.text)], ItemRow.item)
+        }
+    }
+
+    /// An item of the group that is not done yet, nor given up.
+    package func unfinished(inGroup group: UUID, besides id: ItemID) throws -> ItemID? {
+        try guarded {
+            try connection.row(
+                """
+                SELECT id FROM items
+                WHERE group_uuid = ? AND id <> ? AND state NOT IN ('done', 'cancelled') ORDER BY id LIMIT 1
+                """,
+                [.text(group.uuidString), .integer(id.value)]
+            ) { ItemID($0.integer(0)) }
+        }
+    }
+
     // MARK: - Recordings that stay for a while
 
-    /// Up to 64 done items whose recording has stayed long enough, those done first first.
+    /// Up to 64 done items whose recording has stayed long enough, in the order of their times.
     package func heldUntil(_ now: Date) throws -> [Item] {
         try guarded {
             try connection.rows(
                 """
                 SELECT \(ItemRow.columns) FROM items
-                WHERE after_state = 'held' AND retry_at <= ? ORDER BY updated LIMIT 64
+                WHERE after_state = 'held' AND retry_at <= ? ORDER BY retry_at LIMIT 64
                 """,
                 [.real(now.timeIntervalSince1970)], ItemRow.item)
         }
@@ -170,7 +199,7 @@ extension UploadList {
             try connection.rows(
                 """
                 SELECT \(ItemRow.columns) FROM items WHERE after_state = 'held'
-                    AND json_extract(options, '$.freesBelow') IS NOT NULL ORDER BY updated LIMIT ?
+                    AND instr(options, '"freesBelow":') > 0 ORDER BY updated LIMIT ?
                 """,
                 [.integer(Int64(limit))], ItemRow.item)
         }

@@ -117,6 +117,21 @@ package actor UploadList {
 
     // MARK: - Adding and finding
 
+    /// The group that a new item belongs to.
+    package struct NewGroup: Sendable {
+        /// What the paths of its files have in common.
+        package let key: [UInt8]
+        package let id: UUID
+        /// The time stamp that its files share, seconds since 1970; `nil` for the first of them.
+        package let seconds: Int64?
+
+        package init(key: [UInt8], id: UUID, seconds: Int64?) {
+            self.key = key
+            self.id = id
+            self.seconds = seconds
+        }
+    }
+
     /// What an item is made of.
     package struct NewItem: Sendable {
         package let recording: FilePath
@@ -127,12 +142,14 @@ package actor UploadList {
         package let takenNames: Set<FileName>
         /// *queued* or *waiting*.
         package let state: ItemState
+        package let group: NewGroup?
 
         package init(
             recording: FilePath, identity: RecordingIdentity, destination: DestinationAddress, options: ItemOptions,
-            takenNames: Set<FileName>, state: ItemState = .queued
+            takenNames: Set<FileName>, state: ItemState = .queued, group: NewGroup? = nil
         ) {
             self.state = state
+            self.group = group
             self.recording = recording
             self.identity = identity
             self.destination = destination
@@ -165,13 +182,14 @@ package actor UploadList {
         guard let original = new.recording.name else {
             throw ListError.unusable(path, "“\(new.recording.text)” names no file")
         }
-        let seconds = Int64(now.timeIntervalSince1970)
+        let seconds = new.group?.seconds ?? Int64(now.timeIntervalSince1970)
         let name = try freeName(seconds: seconds, original: original, new.options.preparation, new.takenNames)
         var item = Item(
             id: ItemID(0), uuid: UUID(), recording: new.recording, identity: new.identity,
             destination: new.destination, options: new.options, addedSeconds: seconds, cachedName: name, created: now)
         item.state = new.state
-        return try insert(item)
+        item.group = new.group?.id
+        return try insert(item, groupKey: new.group?.key)
     }
 
     /// Takes a sealed copy that no list knows into the list, as failed.
@@ -190,8 +208,8 @@ package actor UploadList {
         }
     }
 
-    func insert(_ item: Item) throws -> Item {
-        let fixed = ["uuid", "priority", "destination", "added_seconds", "created"]
+    func insert(_ item: Item, groupKey: [UInt8]? = nil) throws -> Item {
+        let fixed = ["uuid", "priority", "destination", "added_seconds", "created", "group_uuid", "group_key"]
         let columns = fixed + ItemRow.written
         try connection.run(
             """
@@ -201,6 +219,7 @@ package actor UploadList {
             [
                 .text(item.uuid.uuidString), .integer(item.priority), .text(item.destination.text),
                 .integer(item.addedSeconds), .real(item.created.timeIntervalSince1970),
+                .optional(item.group?.uuidString), .optional(groupKey),
             ] + (try ItemRow.values(item)))
         let id = ItemID(connection.lastInsertedRow)
         guard let stored = try find(id) else { throw ItemRow.Malformed() }

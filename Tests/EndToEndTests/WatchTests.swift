@@ -319,6 +319,173 @@ struct WatchTests {
         #expect(received == ["other.mov", "take.mp4"])
     }
 
+    // MARK: - Recordings that are several files
+
+    private func wait(until what: String, _ condition: ([[String: Any]]) -> Bool) async throws {
+        var items: [[String: Any]] = []
+        for _ in 0..<1200 {
+            items = try await home.items()
+            if condition(items) { return }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        throw TestFailure("not within a minute: \(what): \(items)")
+    }
+
+    @Test("what lies beside a recording goes with it, under one time stamp, and --after waits for all of it")
+    func sidecars() async throws {
+        // Before its clip, and after; without one; another recording.
+        try copy("text.mov", to: "C0001.SRT")
+        try copy("text.mov", to: "LONE.XML")
+        let watching = try await watch(["--settle", "0.2s", "--after=delete", "--compress=fast"])
+        try copy("capture.mov", to: "C0001.MP4")
+        try await wait(until: "both are on the list") { $0.count == 2 }
+        try home.directory.write(Array("<more/>".utf8), to: "in/C0001M01.XML")
+        try await wait(until: "all three are done") {
+            $0.count == 3 && $0.allSatisfy { $0["state"] as? String == "done" }
+        }
+        try await eventually("they are gone") {
+            try FileManager.default.contentsOfDirectory(atPath: folder) == ["LONE.XML"]
+        }
+        try await stop(watching)
+        let items = try await home.items()
+        #expect(Set(items.compactMap { $0["group"] as? String }).count == 1)
+        let names = home.received
+        #expect(Set(names.map { $0.prefix { $0.isNumber } }).count == 1, "\(names)")
+        #expect(received == ["C0001.SRT", "C0001.mp4", "C0001M01.XML"], "\(received)")
+    }
+
+    @Test("chapters are one recording: --after waits for the last of them")
+    func chapters() async throws {
+        try copy("unfinished.mov", to: "DCIM/100GOPRO/GX020042.MP4")
+        try copy("capture.mov", to: "DCIM/100GOPRO/GX010042.MP4")
+        try copy("text.mov", to: "DCIM/100GOPRO/GL010042.LRV")
+        let watching = try await watch(["--settle", "0.2s", "--after=delete"])
+        try await wait(until: "the first is done") { items in
+            items.filter { $0["state"] as? String == "done" }.count == 2 && items.count == 3
+        }
+        try await eventually("it says so") { watching.errors.contains("the recording stays where it is until item") }
+        #expect(FileManager.default.fileExists(atPath: folder + "/DCIM/100GOPRO/GX010042.MP4"))
+        try FileManager.default.removeItem(atPath: folder + "/DCIM/100GOPRO/GX020042.MP4")
+        try copy("upright.mov", to: "DCIM/100GOPRO/GX020042.MP4")
+        try await eventually("all are gone") {
+            try FileManager.default.contentsOfDirectory(atPath: folder + "/DCIM/100GOPRO").isEmpty
+        }
+        try await stop(watching)
+        #expect(Set(try await home.items().compactMap { $0["group"] as? String }).count == 1)
+        #expect(received == ["GL010042.LRV", "GX010042.MP4", "GX020042.MP4"])
+    }
+
+    @Test(
+        "a card: proxies, metadata and thumbnails in directories beside the clip's; sound beside pictures is no recording"
+    )
+    func card() async throws {
+        try copy("capture.mov", to: "PRIVATE/M4ROOT/CLIP/C0002.MP4")
+        try copy("text.mov", to: "PRIVATE/M4ROOT/CLIP/C0002M01.XML")
+        try copy("upright.mov", to: "PRIVATE/M4ROOT/SUB/C0002S03.MP4")
+        try copy("sound-only.wav", to: "talk.wav")
+        try copy("odd-sides.mkv", to: "talk.mkv")
+        let watching = try await watch(["--settle", "0.2s"])
+        try await wait(until: "all are done") { $0.count == 5 && $0.allSatisfy { $0["state"] as? String == "done" } }
+        try await stop(watching)
+        #expect(Set(try await home.items().compactMap { $0["group"] as? String }).count == 2)
+    }
+
+    @Test("each file by itself with --group=off")
+    func ungrouped() async throws {
+        try copy("capture.mov", to: "C0001.MP4")
+        try copy("text.mov", to: "C0001.SRT")
+        try copy("sound-only.wav", to: "C0001.WAV")
+        let watching = try await watch(["--group=off"])
+        try await wait(until: "both are done") { $0.count == 2 && $0.allSatisfy { $0["state"] as? String == "done" } }
+        try await stop(watching)
+        #expect(received == ["C0001.MP4", "C0001.WAV"])
+        #expect(try await home.items().allSatisfy { $0["group"] as? String == nil })
+    }
+
+    @Test("with --when-idle nothing is encoded while a recording is being made")
+    func idle() async throws {
+        let path = folder + "/live.mp4"
+        #expect(FileManager.default.createFile(atPath: path, contents: Data([1])))
+        let recorder = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        let watching = try await watch(["--when-idle", "--compress=fast"])
+        try await wait(until: "the recorder is noticed") { $0.contains { $0["state"] as? String == "waiting" } }
+        try copy("capture.mov", to: "take.mov")
+        try await wait(until: "it is held back") { $0.contains { $0["code"] as? String == "recorderAtWork" } }
+        try recorder.close()
+        try await eventually("it is done") { watching.errors.contains("take.mov: done") }
+        try await stop(watching)
+    }
+
+    // MARK: - Configured folders
+
+    private func configure(_ text: String) throws {
+        try home.directory.write(Array(text.utf8), to: ".config/ingest/config.toml").setMode(0o600)
+    }
+
+    @Test("folders of the configuration, each with options of its own; read again on SIGHUP")
+    func configured() async throws {
+        let server = try await BlockServer()
+        try copy("capture.mov", to: "cards/a.mov")
+        try copy("upright.mov", to: "desk/b.mov")
+        try copy("two-languages.mov", to: "late/c.mov")
+        try configure(
+            """
+            as = "{name}"
+
+            [destination.nas]
+            url = "\(server.destination)"
+
+            [watch.cards]
+            folder = "\(folder)/cards"
+            to = "nas"
+            as = "cards_{name}"
+            after = "delete"
+
+            [watch.desk]
+            folder = ["\(folder)/desk", "\(folder)/other"]
+            compress = "fast"
+            """)
+        let watching = try home.start(["watch"])
+        try await eventually("both are done") {
+            watching.errors.contains("a.mov: done") && watching.errors.contains("b.mov: done")
+        }
+        #expect(try server.completed().compactMap { $0.name } == ["cards_a.mov"])
+        try await eventually("the card is empty") {
+            try FileManager.default.contentsOfDirectory(atPath: folder + "/cards").isEmpty
+        }
+        #expect(FileManager.default.fileExists(atPath: folder + "/desk/b.mov"))
+        #expect(home.received == ["b.mp4"])
+        try configure("[watch.late]\nfolder = \"\(folder)/late\"\n")
+        watching.send(SIGHUP)
+        try await eventually("it is done") { watching.errors.contains("c.mov: done") }
+        try copy("irregular.mkv", to: "desk/d.mkv")
+        try configure("[watch.late]\nfolder = \"\(folder)/late\"\nnonsense = 1\n")
+        watching.send(SIGHUP)
+        try await eventually("it refuses") { watching.errors.contains("the settings stay as they were") }
+        try await stop(watching)
+        #expect(!watching.errors.contains("d.mkv"))
+    }
+
+    @Test("what is wrong in a table of folders is told with its place")
+    func wrongTables() async throws {
+        for (text, words) in [
+            ("[watch.a]\nto = \"builtin\"\n", "config.toml:1:8: [watch.a] has no “folder”"),
+            ("[watch.a]\nfolder = \"/x\"\njobs = 3\n", "config.toml:3:1: “jobs” holds for the whole program"),
+            ("[watch.a]\nfolder = \"/x\"\nsetle = \"3s\"\n", "did you mean “settle”?"),
+            ("[watch.a]\nfolder = \"/x\"\nsettle = \"soon\"\n", "config.toml:3:10: “settle” takes a duration"),
+            ("watch = 3\n", "“watch” holds tables"),
+            ("[watch.a]\nfolder = \"/x\"\nto = \"nowhere\"\n", "[watch.a]: there is no destination “nowhere”"),
+        ] {
+            try configure(text)
+            let outcome = try await home.run(["watch"])
+            #expect(outcome.status == 2 && outcome.errors.contains(words), "\(text): \(outcome.errors)")
+        }
+        try configure("[watch.cards]\nfolder = \"cards\"\nsettle = \"3s\"\n")
+        let shown = try await home.run(["config", "show"])
+        #expect(shown.output.contains("[watch.cards]\nfolder = \""), "\(shown.output)")
+        #expect(shown.output.contains("settle = \"3s\"") && shown.output.contains("config.toml:3"))
+    }
+
     @Test("wrong usage")
     func usage() async throws {
         for arguments in [

@@ -332,6 +332,78 @@ struct ItemLifeTests {
         item.marks = [.foundInCache]
         #expect(try Self.after([.received(Self.receipt()), .saved], item).after == .none)
     }
+
+    // MARK: - Watched folders
+
+    private static func waiting() throws -> Item {
+        var item = try item()
+        item.state = .waiting
+        return item
+    }
+
+    @Test("a recording that is not finished rests, with its reason, until it is")
+    func waitsToBeFinished() throws {
+        let item = try Self.after([.waited(for: "no moov")], Self.waiting())
+        #expect(item.state == .waiting && item.fault?.reason == "no moov")
+        #expect(ItemLife.step(for: item, at: Self.now) == .rest)
+        let finished = try Self.after([.renewed(try Self.identity(size: 30, print: 7))], item)
+        #expect(finished.state == .queued && finished.fault == nil && finished.identity.size.value == 30)
+        #expect(ItemLife.step(for: finished, at: Self.now) == .prepare)
+        #expect(try Self.after([.takenUp(ItemOptions())], item).state == .queued)
+        #expect(try Self.after([.wished(.pause)], item).state == .waiting)
+        let cancelled = ItemLife.apply(.wished(.cancel), to: item, at: Self.now)
+        #expect(cancelled.item?.state == .cancelled && cancelled.seen == .dismissed)
+    }
+
+    @Test("a recording that has changed before it was copied is taken at once as it is; one that was copied is not")
+    func renewed() throws {
+        let fault = Fault(.notMedia, "no")
+        let failed = try Self.after([.failed(fault, retryAt: Self.now.addingTimeInterval(60))])
+        #expect(failed.state == .queued && failed.retryAt != nil)
+        let renewed = try Self.after([.renewed(try Self.identity(print: 9))], failed)
+        #expect(renewed.retryAt == nil && renewed.attempts == 0 && renewed.state == .queued)
+        let parked = try Self.after([.failed(fault, retryAt: nil), .renewed(try Self.identity(print: 9))])
+        #expect(parked.state == .queued && parked.fault == nil)
+        let sealed = try Self.ready()
+        #expect(try Self.after([.renewed(try Self.identity(print: 9))], sealed).identity == sealed.identity)
+        #expect(try Self.after([.relocated(try #require(FilePath("/r/b.mov")))]).recording.text == "/r/b.mov")
+    }
+
+    @Test("failures that stay and failures that pass are counted apart")
+    func kinds() throws {
+        let passing = Fault(.diskFull, "full", retry: .later(after: 1))
+        let staying = Fault(.notMedia, "no")
+        let item = try Self.after([.failed(passing, retryAt: Self.now), .failed(passing, retryAt: Self.now)])
+        #expect(item.attempts == 2)
+        #expect(try Self.after([.failed(staying, retryAt: Self.now)], item).attempts == 1)
+    }
+
+    @Test("what folders have to know: brought when done, dismissed when given up, brought when given up too late")
+    func seen() throws {
+        let received = try Self.after([.received(Self.receipt())], Self.ready())
+        #expect(ItemLife.apply(.saved, to: received, at: Self.now).seen == .brought)
+        #expect(ItemLife.apply(.wished(.remove), to: received, at: Self.now).seen == .brought)
+        #expect(ItemLife.apply(.wished(.remove), to: try Self.ready(), at: Self.now).seen == .dismissed)
+        #expect(ItemLife.apply(.wished(.pause), to: try Self.ready(), at: Self.now).seen == nil)
+        let done = try Self.after([.saved], received)
+        #expect(ItemLife.apply(.wished(.remove), to: done, at: Self.now).seen == nil)
+    }
+
+    @Test("--after waits for its time, or for the need of room")
+    func held() throws {
+        var ready = try Self.ready()
+        ready.options.after = .delete
+        ready.options.keepsFor = 100
+        var done = try Self.after([.received(Self.receipt()), .saved, .cleanedUp], ready)
+        #expect(done.after == .held && done.retryAt == Self.now.addingTimeInterval(100))
+        #expect(ItemLife.step(for: done, at: Self.now.addingTimeInterval(1000)) == .rest)
+        done = try Self.after([.disposalDue], done)
+        #expect(done.after == .pending && ItemLife.step(for: done, at: Self.now) == .dispose)
+        ready.options.keepsFor = nil
+        ready.options.freesBelow = ByteCount(5)
+        let other = try Self.after([.received(Self.receipt()), .saved], ready)
+        #expect(other.after == .held && other.retryAt == nil)
+    }
 }
 
 @Suite("Never the last copy")

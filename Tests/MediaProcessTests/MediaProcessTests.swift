@@ -186,4 +186,37 @@ struct MediaProcessTests {
     private func isZombie(_ pid: String) -> Bool {
         ((try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ") Z").contains(") Z")
     }
+
+    @Test("it stands still as long as it is held, and is not taken for hung meanwhile")
+    func held() async throws {
+        let beats = try directory.file("beats")
+        let count = { ((try? beats.contents()) ?? []).count }
+        let sign = try Self.line(.progress(MediaProgress(stage: .encoding, fraction: 0.5, frames: 1)))
+        let script = """
+            while [ ! -e \(beats.text).end ]; do echo >> \(beats.text); echo '\(sign)'; sleep 0.05; done
+            echo '\(try Self.line(Self.made))'
+            """
+        let holder = Holder()
+        async let last = MediaProcess(program: program(script), patience: 1).run(
+            Self.request(), isHeld: { holder.isHeld.withLock { $0 } }
+        ) { _ in }
+        try await eventually("it works") { count() > 3 }
+        holder.isHeld.withLock { $0 = true }
+        var before = -1
+        // It stands when nothing has come for longer than it takes to be noticed.
+        while count() != before {
+            before = count()
+            try await Task.sleep(for: .milliseconds(700))
+        }
+        try await Task.sleep(for: .seconds(1.5))
+        #expect(count() == before)
+        holder.isHeld.withLock { $0 = false }
+        try await eventually("it goes on") { count() > before }
+        _ = FileManager.default.createFile(atPath: beats.text + ".end", contents: nil)
+        #expect(try await last == Self.made)
+    }
+
+    private final class Holder: Sendable {
+        let isHeld = Mutex(false)
+    }
 }

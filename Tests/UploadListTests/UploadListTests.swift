@@ -351,7 +351,13 @@ struct UploadListTests {
         try Connection(path: path.bytes, journal: .writeAhead).execute(
             """
             DROP TABLE seen;
+            DROP INDEX items_by_group_key;
+            DROP INDEX items_by_group;
+            ALTER TABLE items DROP COLUMN group_key;
             DROP INDEX items_held;
+            DROP INDEX items_held_for_room;
+            DROP INDEX items_waiting;
+            DROP INDEX items_cancelled;
             DROP INDEX items_by_path;
             DROP INDEX items_open;
             ALTER TABLE items DROP COLUMN after_state;
@@ -396,7 +402,7 @@ struct UploadListTests {
                 INSERT INTO items SELECT i, 'u' || i, group_uuid, priority, state, wish, recording, identity, source_size,
                     source_fingerprint, destination, options, added_seconds, CAST('n' || i AS BLOB), seal, remote, receipt, cleanup,
                     fault, attempts, retry_at, marks, losses, media, progress, created, updated, after_state, after_reason,
-                far_name FROM n, items WHERE id = 1
+                far_name, group_key FROM n, items WHERE id = 1
                 """)
         }
         let plan = try connection.rows(
