@@ -33,13 +33,16 @@ struct ItemWorker {
     let context: PipelineContext
     let reporter: ItemReporter
 
+    /// What another item lacks.
+    enum Lack: Sendable { case copy, group }
+
     enum Ending: Sendable {
         /// There is nothing more to do for the item, or it is forgotten (`nil`).
         case rested(Item?)
         /// Another try at this moment.
         case later(Date)
         /// Done, but for `--after`: another item has not copied the recording yet, or is of its group and not done.
-        case waits(for: ItemID)
+        case waits(for: ItemID, Lack)
         /// Stopped from outside; everything is kept.
         case interrupted
     }
@@ -120,12 +123,12 @@ struct ItemWorker {
         case .save: next = try await save(item)
         case .dispose:
             if let other = try await context.list.itemNeeding(item.recording, besides: item.id) {
-                return .ended(.waits(for: other))
+                return .ended(.waits(for: other, .copy))
             }
             if let group = item.group,
                 let other = try await context.list.unfinished(inGroup: group, besides: item.id)
             {
-                return .ended(.waits(for: other))
+                return .ended(.waits(for: other, .group))
             }
             next = try await dispose(item)
         }

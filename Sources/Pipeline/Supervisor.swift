@@ -186,12 +186,13 @@ package actor Supervisor {
             // What could not be done with the recording makes the whole no success.
             endings[id] = rested?.after.reason == nil ? rested?.state ?? .cancelled : .failed
         case .interrupted: break
-        case .waits(let other):
+        case .waits(let other, let lack):
             resting.insert(id)
             putOff[id] = .now + Self.restingTime
             endings[id] = .done
             if toldToRest.insert(id).inserted {
-                reporter.report(.note("the recording stays where it is until item \(other) is so far too"))
+                let what = lack == .copy ? "has its copy too" : "of the same recording is done too"
+                reporter.report(.note("the recording stays where it is until item \(other) \(what)"))
             }
         case .later(let date):
             guard let current = try await context.list.item(id) else { return }
