@@ -31,7 +31,6 @@ package final class FolderKeeper: Sendable {
     private let groups: GroupKeeper
     private let trouble = Mutex<ContinuousClock.Instant?>(nil)
 
-    private static let versionInterval = Duration.seconds(1)
     private static let troubleInterval = Duration.seconds(300)
     /// Seconds until a recording is looked at again that cannot be decided on yet.
     private static let indecision = 2.0
@@ -63,14 +62,12 @@ package final class FolderKeeper: Sendable {
 
     /// Whoever has recordings forgotten wants them to be brought again.
     private func noticeForgetting(_ watch: FolderWatch) async {
-        var version: Int64?
-        while !Task.isCancelled {
-            if let present = try? await context.list.seenVersion() {
-                if let version, version != present { watch.lookAgain() }
-                version = present
-            }
-            // Cancellation only means that the loop ends.
-            try? await Task.sleep(for: Self.versionInterval)
+        let changes = await supervisor.changesByOthers()
+        var version = try? await context.list.seenVersion()
+        for await _ in changes {
+            guard let present = try? await context.list.seenVersion() else { continue }
+            if version != present { watch.lookAgain() }
+            version = present
         }
     }
 

@@ -49,11 +49,16 @@ package actor Supervisor {
     private var isOver = false
     private var failure: (any Error)?
     private var bells: [CheckedContinuation<Void, Never>] = []
+    /// Those who want to hear that another process has written to the list.
+    private var listeners: [AsyncStream<Void>.Continuation] = []
 
     /// The most items at once.
     package static let mostJobs = 64
     /// How often other processes' changes are looked for.
     private static let pollInterval = Duration.milliseconds(150)
+    /// The same, once nothing has been to do for a while: each look wakes up several threads.
+    private static let quietPollInterval = Duration.milliseconds(400)
+    private static let quietAfter = Duration.seconds(5)
     private static let restingTime = Duration.seconds(5)
     private static let listTroubleWait = Duration.seconds(2)
     private static let complaintInterval = Duration.seconds(300)
@@ -108,6 +113,13 @@ package actor Supervisor {
     /// Something is on the list that was not.
     package func lookNow() {
         ring()
+    }
+
+    /// Gives a value, soon, whenever another process has written to the list.
+    package func changesByOthers() -> AsyncStream<Void> {
+        let (stream, listener) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        listeners.append(listener)
+        return stream
     }
 
     /// The recording of an item that is being worked on has changed: its worker begins anew, and sees it.
@@ -203,6 +215,11 @@ package actor Supervisor {
         }
     }
 
+    /// Whether the work ends by itself.
+    private var isEnding: Bool {
+        if case .once = mode { true } else { false }
+    }
+
     /// Uploads that stand still in the middle of a request.
     private func leaveStalled() {
         guard case .once(let patience) = mode else { return }
@@ -247,17 +264,25 @@ package actor Supervisor {
         let debts = Task { await collector.payWhileRunning() }
         let network = NetworkWatch()
         let inhibitor = SleepInhibitor(environment: context.environment, log: context.log)
-        var version: Int64 = -1
+        var writes: [Int64] = []
+        var outlook: (isOpen: Bool, nextTry: Date?) = (true, nil)
+        var lastWrite = ContinuousClock.now
         var settings = -1
         var nextRelease = ContinuousClock.now
         var polls = 0
         while !Task.isCancelled {
             do {
-                let present = try await context.list.version()
-                if present != version {
-                    version = present
+                let present = try await context.list.writes()
+                if present.first != writes.first {
+                    for listener in listeners { listener.yield() }
                     try await handOnWishes()
                     ring()
+                }
+                // While nobody writes it stays what it is.
+                if present != writes || isEnding {
+                    outlook = try await context.list.outlook(among: ids, leaving: left)
+                    if present != writes { lastWrite = .now }
+                    writes = present
                 }
                 if polls % 6 == 0 {
                     leaveStalled()
@@ -273,16 +298,17 @@ package actor Supervisor {
                     }
                 }
                 if polls % 2 == 0 { try await follow() }
-                let nextTry = try await context.list.outlook(among: ids, leaving: left).nextTry
-                // A lock that comes free rings no bell: look about three times a second.
-                if polls % 2 == 0 || nextTry.map({ $0 <= context.now() }) == true { ring() }
+                // A lock that comes free rings no bell: look about three times a second, if there is anything to do.
+                let isTime = polls % 2 == 0 && (outlook.isOpen || isEnding)
+                if isTime || outlook.nextTry.map({ $0 <= context.now() }) == true { ring() }
             } catch {
                 await meet(error)
             }
             alive()
             polls += 1
+            let isQuiet = claims.isEmpty && !outlook.isOpen && !isEnding && lastWrite + Self.quietAfter < .now
             // Cancellation only means that the loop ends.
-            try? await Task.sleep(for: Self.pollInterval)
+            try? await Task.sleep(for: isQuiet ? Self.quietPollInterval : Self.pollInterval)
         }
         inhibitor.hold(false)
         debts.cancel()

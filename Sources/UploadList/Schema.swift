@@ -97,12 +97,16 @@ enum Schema {
         CREATE INDEX items_by_group_key ON items (group_key, destination) WHERE group_key IS NOT NULL;
         CREATE INDEX items_by_group ON items (group_uuid) WHERE group_uuid IS NOT NULL;
 
+        -- How many of them have been forgotten, ever.
+        CREATE TABLE forgettings (count INTEGER NOT NULL) STRICT;
+        INSERT INTO forgettings VALUES (0);
+
         CREATE INDEX items_held ON items (retry_at) WHERE after_state = 'held';
         CREATE INDEX items_held_for_room ON items (updated)
             WHERE after_state = 'held' AND instr(options, '"freesBelow":') > 0;
-        CREATE INDEX items_waiting ON items (destination) WHERE state = 'waiting';
-        CREATE INDEX items_cancelled ON items (recording) WHERE state = 'cancelled';
         CREATE INDEX items_by_path ON items (recording) WHERE state NOT IN ('done', 'cancelled');
+        CREATE INDEX items_unfinished ON items (state) WHERE state NOT IN ('done', 'cancelled');
+        CREATE INDEX items_cancelled ON items (recording) WHERE state = 'cancelled';
         """,
     ]
 

@@ -93,7 +93,7 @@ extension UploadList {
                     (SELECT destination, source_size, source_fingerprint FROM seen WHERE id = ?)
                 """,
                 [.integer(number)])
-            return connection.changes
+            return try countForgetting(connection.changes)
         }
     }
 
@@ -101,19 +101,18 @@ extension UploadList {
     package func forgetAllSeen() throws -> Int {
         try transaction(.synced) {
             try connection.run("DELETE FROM seen", [])
-            return connection.changes
+            return try countForgetting(connection.changes)
         }
     }
 
-    /// Changes whenever something is forgotten: how many entries there have ever been, and how many there are.
+    private func countForgetting(_ count: Int) throws -> Int {
+        try connection.run("UPDATE forgettings SET count = count + ?", [.integer(Int64(count))])
+        return count
+    }
+
+    /// Changes whenever something is forgotten.
     package func seenVersion() throws -> Int64 {
-        try guarded {
-            try connection.row(
-                """
-                SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'seen'), 0) - (SELECT count(*) FROM seen)
-                """
-            ) { $0.integer(0) } ?? 0
-        }
+        try guarded { try connection.row("SELECT count FROM forgettings") { $0.integer(0) } ?? 0 }
     }
 
     // MARK: - Items by their place
@@ -221,7 +220,10 @@ extension UploadList {
     package func waiting(to destination: DestinationAddress) throws -> [Item] {
         try guarded {
             try connection.rows(
-                "SELECT \(ItemRow.columns) FROM items WHERE state = 'waiting' AND destination = ? ORDER BY id",
+                """
+                SELECT \(ItemRow.columns) FROM items
+                WHERE state = 'waiting' AND destination = ? AND state NOT IN ('done', 'cancelled') ORDER BY id
+                """,
                 [.text(destination.text)], ItemRow.item)
         }
     }

@@ -304,15 +304,16 @@ package actor UploadList {
     package func due(
         at now: Date, limit: Int, among ids: Set<ItemID>? = nil, leaving: Set<ItemID> = []
     ) throws -> [Item] {
-        try guarded {
+        let condition = Self.condition(ids, leaving)
+        return try guarded {
             try connection.rows(
                 """
                 SELECT \(ItemRow.columns) FROM items
-                WHERE \(Schema.isOpen) \(Self.condition(ids, leaving))
+                WHERE \(Schema.isOpen) \(condition.text)
                     AND (retry_at IS NULL OR retry_at <= ? OR wish IS NOT NULL OR cleanup = 'pending' OR updated > ?)
                 ORDER BY priority, id LIMIT ?
                 """,
-                [
+                condition.values + [
                     .real(now.timeIntervalSince1970), .real(now.timeIntervalSince1970 + ItemLife.clockSlack),
                     .integer(Int64(limit)),
                 ], ItemRow.item)
@@ -321,13 +322,14 @@ package actor UploadList {
 
     /// The items, up to 1000, that wait for another try, those of `ids` only where some are named.
     package func waiting(at now: Date, among ids: Set<ItemID>? = nil) throws -> [Item] {
-        try guarded {
+        let condition = Self.condition(ids, [])
+        return try guarded {
             try connection.rows(
                 """
                 SELECT \(ItemRow.columns) FROM items
-                WHERE \(Schema.isOpen) \(Self.condition(ids, [])) AND retry_at > ? ORDER BY priority, id LIMIT 1000
+                WHERE \(Schema.isOpen) \(condition.text) AND retry_at > ? ORDER BY priority, id LIMIT 1000
                 """,
-                [.real(now.timeIntervalSince1970)], ItemRow.item)
+                condition.values + [.real(now.timeIntervalSince1970)], ItemRow.item)
         }
     }
 
@@ -335,31 +337,37 @@ package actor UploadList {
     package func outlook(
         among ids: Set<ItemID>? = nil, leaving: Set<ItemID> = []
     ) throws -> (isOpen: Bool, nextTry: Date?) {
-        try guarded {
+        let condition = Self.condition(ids, leaving)
+        return try guarded {
             try connection.row(
-                "SELECT count(*), min(retry_at) FROM items WHERE \(Schema.isOpen) \(Self.condition(ids, leaving))"
+                "SELECT count(*), min(retry_at) FROM items WHERE \(Schema.isOpen) \(condition.text)", condition.values
             ) { row in
                 (row.integer(0) > 0, row.optionalReal(1).map { Date(timeIntervalSince1970: $0) })
             } ?? (false, nil)
         }
     }
 
-    private static func condition(_ ids: Set<ItemID>?, _ leaving: Set<ItemID>) -> String {
-        func list(_ ids: Set<ItemID>) -> String { ids.sorted().map { "\($0)" }.joined(separator: ", ") }
-        var condition = ids.map { "AND id IN (\(list($0)))" } ?? ""
-        if !leaving.isEmpty { condition += " AND id NOT IN (\(list(leaving)))" }
-        return condition
+    /// What confines a query to some items, with its values. The text is the same for all of them: each text is compiled
+    /// once and kept.
+    private static func condition(_ ids: Set<ItemID>?, _ leaving: Set<ItemID>) -> (text: String, values: [Value]) {
+        func list(_ ids: Set<ItemID>) -> Value {
+            .text("[" + ids.sorted().map { "\($0)" }.joined(separator: ", ") + "]")
+        }
+        let among = ids == nil ? "" : "AND id IN (SELECT value FROM json_each(?))"
+        let without = leaving.isEmpty ? "" : " AND id NOT IN (SELECT value FROM json_each(?))"
+        return (among + without, (ids.map { [list($0)] } ?? []) + (leaving.isEmpty ? [] : [list(leaving)]))
     }
 
     /// How many items have failed and wait for somebody to do something.
     package func failedCount() throws -> Int64 {
         try guarded {
-            try connection.row("SELECT count(*) FROM items WHERE state = 'failed'") { $0.integer(0) } ?? 0
+            try connection.row(
+                "SELECT count(*) FROM items WHERE state = 'failed' AND state NOT IN ('done', 'cancelled')"
+            ) { $0.integer(0) } ?? 0
         }
     }
 
-    /// How many items are prepared, uploaded, wait for their turn or another try, and have failed. Goes through the whole
-    /// list.
+    /// How many items are prepared, uploaded, wait for their turn or another try, and have failed.
     package func counts(at now: Date) throws -> ListCounts {
         try guarded {
             var counts = ListCounts()
@@ -367,7 +375,8 @@ package actor UploadList {
                 """
                 SELECT CASE WHEN state = 'failed' THEN 3 WHEN retry_at > ? OR state IN ('queued', 'ready') THEN 2
                     WHEN state = 'preparing' THEN 0 ELSE 1 END, count(*)
-                FROM items WHERE state IN ('queued', 'preparing', 'ready', 'uploading', 'saving', 'failed') GROUP BY 1
+                FROM items WHERE state IN ('queued', 'preparing', 'ready', 'uploading', 'saving', 'failed')
+                    AND state NOT IN ('done', 'cancelled') GROUP BY 1
                 """, [.real(now.timeIntervalSince1970)]
             ) { (kind: $0.integer(0), count: Int($0.integer(1))) }
             for row in rows {

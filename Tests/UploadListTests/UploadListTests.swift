@@ -356,7 +356,8 @@ struct UploadListTests {
             ALTER TABLE items DROP COLUMN group_key;
             DROP INDEX items_held;
             DROP INDEX items_held_for_room;
-            DROP INDEX items_waiting;
+            DROP INDEX items_unfinished;
+            DROP TABLE forgettings;
             DROP INDEX items_cancelled;
             DROP INDEX items_by_path;
             DROP INDEX items_open;
