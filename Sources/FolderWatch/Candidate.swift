@@ -1,14 +1,22 @@
 import IngestModel
 import SystemIO
 
-/// What a file is known by while nothing is done to it: renaming and linking change none of it.
+/// What a file under its name is known by while nothing is done to it. Whatever is done changes it: what comes in its place may get
+/// its inode, size and time, and what is on the list must be found again where it is now.
 struct FileSignature: Hashable, Sendable {
     let device: UInt64
     let inode: UInt64
     let size: ByteCount
     let modified: FileTime
+    let changed: FileTime
+    /// Hashes of its path and of the directory's: the paths of all files would take much memory.
+    let place: Int
+    let directory: Int
 
-    init(_ status: FileStatus) {
+    init(_ status: FileStatus, at path: FilePath) {
+        place = path.hashValue
+        directory = path.parent.hashValue
+        changed = status.changed
         device = status.device
         inode = status.inode
         size = status.size

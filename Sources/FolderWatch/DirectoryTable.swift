@@ -33,6 +33,10 @@ struct DirectoryTable {
         if let watch = entry.watch { places[watch] = place }
     }
 
+    func paths(within directory: FilePath) -> [FilePath] {
+        entries.values.filter { $0.path.isWithin(directory) }.map { $0.path }
+    }
+
     /// The kernel has ended the watch.
     mutating func remove(watch: Int32) {
         guard let place = places.removeValue(forKey: watch) else { return }

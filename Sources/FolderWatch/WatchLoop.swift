@@ -21,8 +21,12 @@ final class WatchLoop {
     private var met: Set<FileSignature> = []
     /// Files that are left alone until there is a recording that they go with.
     private var followers: [RecordingGroup: Set<FilePath>] = [:]
+    /// Hashes of directories that have gone: what comes back may be needed, its items may have looked for it meanwhile.
+    private var gone: Set<Int> = []
     /// Directories still to be listed; the last one is next.
     private var toList: [FilePath] = []
+    /// Links to directories that were followed.
+    private var links: Set<FilePath> = []
     /// Full scans are numbered.
     private var scan = 0
     private var isScanning = false
@@ -65,6 +69,7 @@ final class WatchLoop {
             }
             lookAtRoot()
             try hear()
+            unsettleGone()
             startDueScans()
             lookAtCandidates()
             if listOne() { continue }
@@ -124,6 +129,7 @@ final class WatchLoop {
         switch event.kind {
         case .ended:
             table.remove(watch: event.watch)
+            gone.insert(directory.hashValue)
             if directory == root { nextLookAtRoot = .now }
         case .selfMoved:
             // Where it has gone to its new parent tells, if that is watched.
@@ -139,15 +145,27 @@ final class WatchLoop {
         case (.movedAway, true): forget(path)
         // It was empty, and its own watch ends by itself.
         case (.deleted, true): break
-        case (.movedAway, false), (.deleted, false): drop(path)
+        case (.movedAway, false), (.deleted, false):
+            drop(path)
+            forgetLinked(path)
         // A directory whose permissions have changed may have become readable.
         case (.changed, true): if unreadable.remove(path) != nil { toList.append(path) }
-        default: meet(path)
+        default:
+            forgetLinked(path)
+            meet(path, isNews: true)
         }
+    }
+
+    /// What a link to a directory led to may be reached by another one, of which nothing was made.
+    private func forgetLinked(_ link: FilePath) {
+        guard links.remove(link) != nil else { return }
+        forget(link)
+        nextScan = min(nextScan, .now + Self.mountDelay)
     }
 
     /// The directory and all below it are no longer where they were.
     private func forget(_ directory: FilePath) {
+        gone.formUnion(table.paths(within: directory).map { $0.hashValue })
         for watch in table.removeAll(where: { $0.path.isWithin(directory) }) { events.stop(watch) }
         toList.removeAll { $0.isWithin(directory) }
         followers = followers.filter { !$0.key.directory.isWithin(directory) }
@@ -157,6 +175,13 @@ final class WatchLoop {
 
     private func drop(_ path: FilePath) {
         if candidates.removeValue(forKey: path)?.told != nil { observer.isGone(path) }
+    }
+
+    private func unsettleGone() {
+        if gone.isEmpty { return }
+        settled = settled.filter { !gone.contains($0.directory) }
+        met = met.filter { !gone.contains($0.directory) }
+        gone = []
     }
 
     // MARK: - Listing
@@ -251,8 +276,8 @@ final class WatchLoop {
         if unreadable.insert(path).inserted { observer.notice(.isUnreadable(path, reason: error.meaning)) }
     }
 
-    /// Something stands at the path.
-    private func meet(_ path: FilePath) {
+    /// Something stands at the path; `isNews`: and something has happened to it.
+    private func meet(_ path: FilePath, isNews: Bool = false) {
         guard let below = path.relative(to: root), let status = try? FileSystem.status(of: path, following: false)
         else {
             return
@@ -262,26 +287,31 @@ final class WatchLoop {
             // One that is known is listed by itself.
             let isKnown = table[DirectoryTable.Place(status)]?.path == path
             if isScanning || !isKnown, rules.entersDirectory(below) { toList.append(path) }
-        case .regular: if rules.admits(below) { consider(path, status) }
-        case .link: meetLink(path, below)
+        case .regular: if rules.admits(below) { consider(path, status, isNews) }
+        case .link: meetLink(path, below, isNews)
         case .other: break
         }
     }
 
-    private func meetLink(_ path: FilePath, _ below: FilePath) {
+    private func meetLink(_ path: FilePath, _ below: FilePath, _ isNews: Bool) {
         // A link that leads nowhere is looked at again with everything else.
         guard let status = try? FileSystem.status(of: path) else { return }
         switch status.kind {
         // Last, so that what lies in the folder itself is known by its own path.
-        case .directory: if rules.entersDirectory(below) { toList.insert(path, at: 0) }
-        case .regular: if rules.admits(below) { consider(path, status) }
+        case .directory:
+            if rules.entersDirectory(below) {
+                links.insert(path)
+                toList.insert(path, at: 0)
+            }
+        case .regular: if rules.admits(below) { consider(path, status, isNews) }
         case .link, .other: break
         }
     }
 
-    private func consider(_ path: FilePath, _ status: FileStatus) {
-        let signature = FileSignature(status)
-        if settled.contains(signature) || met.contains(signature) {
+    private func consider(_ path: FilePath, _ status: FileStatus, _ isNews: Bool) {
+        let signature = FileSignature(status, at: path)
+        // News of a file that is what it was: it may be mapped, and still to change.
+        if !isNews, settled.contains(signature) || met.contains(signature) {
             if isScanning { met.insert(signature) }
             return drop(path)
         }
@@ -315,7 +345,7 @@ final class WatchLoop {
             return wait(path, candidate, for: "it cannot be read: \(error.meaning)", seconds: rules.pollInterval)
         }
         guard opened.status.kind == .regular else { return drop(path) }
-        let signature = FileSignature(opened.status)
+        let signature = FileSignature(opened.status, at: path)
         if candidate.signature != signature {
             candidate.signature = signature
             candidate.quietSince = .now
@@ -364,12 +394,7 @@ final class WatchLoop {
 
     /// Files that were left alone until now go with a recording that has been taken.
     private func meetFollowers(of group: RecordingGroup) {
-        for path in followers.removeValue(forKey: group) ?? [] {
-            guard let status = try? FileSystem.status(of: path) else { continue }
-            settled.remove(FileSignature(status))
-            met.remove(FileSignature(status))
-            meet(path)
-        }
+        for path in followers.removeValue(forKey: group) ?? [] { meet(path, isNews: true) }
     }
 
     /// The file by which a program shows that it is still at work on another one of nearly the same name.

@@ -62,7 +62,7 @@ package enum ItemLife {
         case reconsidered
         /// The process stops working on the item; everything is kept.
         case interrupted
-        /// Seen in a watched folder, but not finished, for this reason.
+        /// Seen in a watched folder, but not finished, for this reason; or not any more, before it was copied.
         case waited(for: String)
         /// The recording is finished, or has changed before it was copied: it is taken as it now is, and at once.
         case renewed(RecordingIdentity)
@@ -231,6 +231,10 @@ package struct Transition: Sendable {
             if item.seal == nil, item.state == .queued { item.cleanup = .pending }
         case .waited(let reason):
             item.fault = Fault(.notFinished, reason, retry: .later(after: nil))
+            if item.state == .queued, item.seal == nil {
+                item.state = .waiting
+                item.retryAt = nil
+            }
             isDurable = false
         case .renewed(let identity):
             renew(&item, identity)

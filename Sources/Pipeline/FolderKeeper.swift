@@ -80,10 +80,10 @@ package final class FolderKeeper: Sendable {
         if let taking = try await settleOpenItems(at: path, identity) {
             return taking == .settled ? groups.settled(place) : taking
         }
-        switch try await acquaintance(path, identity) {
-        case .known: return groups.settled(place)
+        let (meeting, file, known) = try await meet(path, identity)
+        switch meeting {
         case .stranger: break
-        case .needsDigest: return .later(Self.indecision)
+        case .known(let taking): return taking == .settled ? groups.settled(place) : taking
         }
         var options = folder.options
         var group: UploadList.NewGroup?
@@ -99,11 +99,11 @@ package final class FolderKeeper: Sendable {
             case .nobodyLeads: return .follows(place.group)
             }
         }
-        let (_, isNew) = try await context.list.addUnlessThere(
+        let isNew = try await context.list.addUnlessKnown(
             UploadList.NewItem(
-                recording: path, identity: identity, destination: folder.destination, options: options,
+                recording: path, identity: file, destination: folder.destination, options: options,
                 takenNames: try context.cache.names(), group: group),
-            now: context.now())
+            besides: known, now: context.now())
         context.crashPoints.reach(.afterEnqueue)
         if !isNew { return .later(Self.indecision) }
         await supervisor.lookNow()
@@ -115,20 +115,36 @@ package final class FolderKeeper: Sendable {
     private func isKnown(_ path: FilePath) async throws -> Bool {
         let identity = try await offPool { _ in Recording.identityIfPresent(at: path) }
         guard let identity else { return false }
-        return try await acquaintance(path, identity) == .known
+        if case .known = try await meet(path, identity).meeting { return true }
+        return false
     }
 
     /// Items of this path that are on their way, or wait; `nil` if the recording is none of theirs.
     private func settleOpenItems(at path: FilePath, _ identity: RecordingIdentity) async throws -> Taking? {
         for item in try await context.list.open(at: path, to: folder.destination) {
-            if item.state != .waiting, item.identity.hasSameContent(as: identity) { return .settled }
+            let isLost = item.fault?.code == .recordingMissing
+            if item.state != .waiting, !isLost, item.identity.isUnchanged(from: identity) { return .settled }
             if item.seal == nil {
+                let meeting = try await meet(path, identity, besides: item.id).meeting
+                if case .known(.later(let seconds)) = meeting { return .later(seconds) }
                 guard let lock = try ItemLock.take(item.id, in: context.list) else { return .later(Self.indecision) }
                 defer { withExtendedLifetime(lock) {} }
                 guard let current = try await context.list.item(item.id) else { return .later(0) }
+                if case .known(let taking) = meeting {
+                    if current.cleanup == .pending { return .later(Self.indecision) }
+                    // What it was meant for is not here any more.
+                    _ = try await context.commit(.waited(for: "it is known"), to: current)
+                    try await context.list.forgetWaiting(item.id)
+                    return taking
+                }
                 let renewed = try await context.commit(.renewed(identity), to: current)
                 await supervisor.lookNow()
                 return renewed?.identity == identity ? .settled : .later(Self.indecision)
+            }
+            switch try await isStill(item, path, identity) {
+            case .known: return .settled
+            case .needsDigest: return .later(Self.indecision)
+            case .stranger: break
             }
             let isLink = item.seal?.isLink == true
             let check = try await offPool { _ in Recording.check(path, against: item.identity, isLink: isLink) }
@@ -140,13 +156,32 @@ package final class FolderKeeper: Sendable {
         return nil
     }
 
+    /// Whether the recording has the bytes that the copy of an item was made of.
+    private func isStill(_ item: Item, _ path: FilePath, _ identity: RecordingIdentity) async throws -> Acquaintance {
+        guard item.identity.hasSameContent(as: identity) else { return .stranger }
+        if item.identity.modified == identity.modified || Fingerprint.coversAll(of: identity.size) { return .known }
+        guard let digest = item.identity.sha256 else { return .needsDigest }
+        return try await offPool { stop in try Recording(path).digest(stop: stop) } == digest ? .known : .stranger
+    }
+
+    /// What has been found out about a recording.
+    private enum Meeting {
+        case stranger
+        /// Its bytes have been dealt with, or are on their way.
+        case known(Taking)
+    }
+
     /// Whether the bytes have been dealt with, or are on their way, under whatever name.
-    private func acquaintance(_ path: FilePath, _ identity: RecordingIdentity) async throws -> Acquaintance {
+    ///
+    /// - Returns: that; the identity, with its digest if that was taken; and which items and recordings it was held against.
+    private func meet(_ path: FilePath, _ identity: RecordingIdentity, besides own: ItemID? = nil) async throws -> (
+        meeting: Meeting, file: RecordingIdentity, known: UploadList.Known
+    ) {
         var file = identity
-        var isOnItsWay = false
-        let open = try await context.list.items(like: identity, to: folder.destination)
+        let open = try await context.list.items(like: identity, to: folder.destination).filter { $0.id != own }
         let cancelled = try await context.list.cancelled(like: identity, at: path, to: folder.destination)
         let seen = try await context.list.seen(like: identity, at: path, to: folder.destination)
+        let all = UploadList.Known(items: Set(open.map { $0.id }), newestSeen: seen.first?.number)
         for known in open.map({ $0.identity }) + (cancelled.map { $0.identity } + seen.map { $0.identity }) {
             var answer = Acquaintance.compare(file, with: known)
             if !known.isRead, known.isSameInode(as: file) { answer = .known }
@@ -154,34 +189,52 @@ package final class FolderKeeper: Sendable {
                 file.sha256 = try await offPool { stop in try Recording(path).digest(stop: stop) }
                 answer = Acquaintance.compare(file, with: known)
             }
-            if answer == .known {
-                try await meetAgain(path, file, open, seen)
-                return .known
-            }
+            if answer == .known { return (.known(try await meetAgain(path, file, open, seen)), file, all) }
         }
-        // One of the same size and pieces whose bytes are not all read yet decides when they are.
-        for item in open where item.identity.fingerprint == file.fingerprint && item.identity.sha256 == nil {
-            if item.state.isRunnable { isOnItsWay = true }
+        // One of the same size and pieces whose bytes are not all read yet decides when they are, unless they never will be.
+        for item in open where item.identity.sha256 == nil && item.state.isRunnable {
+            if item.seal == nil, try await isGone(item) { continue }
+            return (.known(.later(Self.indecision)), file, all)
         }
-        return isOnItsWay ? .needsDigest : .stranger
+        return (.stranger, file, all)
+    }
+
+    /// Whether an item's recording is not where it was, or another one stands there.
+    private func isGone(_ item: Item) async throws -> Bool {
+        let there = try await offPool { _ in Recording.identityIfPresent(at: item.recording) }
+        return there.map { !$0.hasSameContent(as: item.identity) } ?? true
     }
 
     /// A recording that is known has another name or another time.
+    ///
+    /// - Returns: whether that is all; as long as an item has not copied it from elsewhere, it may be needed.
     private func meetAgain(
         _ path: FilePath, _ file: RecordingIdentity, _ open: [Item], _ seen: [SeenRecording]
-    ) async throws {
-        for item in open where item.identity.hasSameContent(as: file) && item.recording != path {
-            let isLost = try await offPool { _ in Recording.identityIfPresent(at: item.recording) == nil }
-            guard isLost, let lock = try ItemLock.take(item.id, in: context.list) else { continue }
-            defer { withExtendedLifetime(lock) {} }
-            if let current = try await context.list.item(item.id) {
-                _ = try await context.commit(.relocated(path), to: current)
+    ) async throws -> Taking {
+        var taking = Taking.settled
+        for item in open where Acquaintance.compare(file, with: item.identity) == .known && item.recording != path {
+            let isUncopied = item.seal == nil && !item.isItsOwnRecording
+            if isUncopied { taking = .later(Self.indecision) }
+            guard try await isGone(item) else { continue }
+            guard let lock = try ItemLock.take(item.id, in: context.list) else {
+                taking = .later(Self.indecision)
+                continue
             }
+            defer { withExtendedLifetime(lock) {} }
+            guard let current = try await context.list.item(item.id),
+                let moved = try await context.commit(.relocated(path), to: current), moved.seal == nil
+            else { continue }
+            var now = file
+            now.sha256 = nil
+            // It may have failed for want of its recording.
+            _ = try await context.commit(.renewed(now), to: moved)
+            await supervisor.lookNow()
         }
         guard file.sha256 != nil, let known = seen.first(where: { $0.identity.hasSameContent(as: file) }),
             !seen.contains(where: { $0.identity.modified == file.modified })
-        else { return }
+        else { return taking }
         try await context.list.note(file, at: path, like: known, now: context.now())
+        return taking
     }
 
     // MARK: - Waiting
@@ -206,13 +259,18 @@ package final class FolderKeeper: Sendable {
                 recording: path, identity: identity, destination: folder.destination, options: folder.options,
                 takenNames: try context.cache.names(), state: .waiting, group: group),
             now: context.now())
-        guard item.state == .waiting, item.fault?.reason != reason,
+        guard Self.mayWait(item), item.state != .waiting || item.fault?.reason != reason,
             let lock = try ItemLock.take(item.id, in: context.list)
         else { return }
         defer { withExtendedLifetime(lock) {} }
-        if let current = try await context.list.item(item.id), current.state == .waiting {
+        if let current = try await context.list.item(item.id), Self.mayWait(current) {
             _ = try await context.commit(.waited(for: reason), to: current)
         }
+    }
+
+    /// Whether it waits, or was finished and is written again before it was copied.
+    private static func mayWait(_ item: Item) -> Bool {
+        item.state == .waiting || item.state == .queued && item.seal == nil && item.options.isWatched == true
     }
 
     private func forgetWaiting(_ isMeant: @Sendable (Item) -> Bool) async throws {

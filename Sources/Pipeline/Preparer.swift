@@ -20,6 +20,7 @@ struct Preparer {
     func prepare(_ item: Item) async throws -> Item? {
         let recording = item.recording
         let identity = try await settledIdentity(of: recording)
+        try checkFinished(item, identity)
         let preparation = item.options.preparation
         if preparation.needsMedia, context.isToKeepQuiet { throw Self.recorderAtWork }
         try await checkRoom(for: identity.size, preparation)
@@ -38,6 +39,20 @@ struct Preparer {
         if let ready { reporter.reportState(of: ready) }
         return ready
     }
+
+    /// What was found to be finished in a watched folder goes as it was then: quiet alone does not make it so again. Whoever
+    /// watches the folder renews the item.
+    private func checkFinished(_ item: Item, _ now: RecordingIdentity) throws(Fault) {
+        let taken = item.identity
+        guard item.options.isWatched == true, taken.isRead else { return }
+        let isSame =
+            now.hasSameContent(as: taken) && (now.modified == taken.modified || Fingerprint.coversAll(of: now.size))
+        if !isSame { throw Self.changedSince }
+    }
+
+    private static let changedSince = Fault(
+        .recordingChanged, "it has changed since it was finished; it is taken again once it is finished anew",
+        retry: .later(after: 2))
 
     private static let recorderAtWork = Fault(
         .recorderAtWork, "a recording is being made in a watched folder; it is encoded when that is over",
@@ -112,6 +127,7 @@ struct Preparer {
         return try await offPool { stop in
             let recording = try Recording(item.recording)
             let identity = try recording.identity()
+            try checkFinished(item, identity)
             let part = try cache.begin(item.cachedName)
             let digest = try cache.copy(recording, into: part, stop: stop) { count in
                 crashPoints.reach(.whilePreparing)
@@ -128,6 +144,7 @@ struct Preparer {
         let linked: PreparedCopy? = try await offPool { _ in
             let recording = try Recording(item.recording)
             let identity = try recording.identity()
+            try checkFinished(item, identity)
             guard let seal = try cache.link(recording, as: item.cachedName) else { return nil }
             return PreparedCopy(seal: seal, name: item.cachedName, identity: identity)
         }

@@ -11,6 +11,8 @@ package struct FileStatus: Hashable, Sendable {
     package let inode: UInt64
     package let size: ByteCount
     package let modified: FileTime
+    /// The last change of anything about it, its names and permissions included. Nobody can set it.
+    package let changed: FileTime
     package let permissions: UInt32
     package let owner: UInt32
     package let group: UInt32
@@ -28,6 +30,7 @@ package struct FileStatus: Hashable, Sendable {
         inode = UInt64(status.st_ino)
         size = ByteCount(max(0, Int64(status.st_size)))
         modified = FileTime(seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int64(status.st_mtim.tv_nsec))
+        changed = FileTime(seconds: Int64(status.st_ctim.tv_sec), nanoseconds: Int64(status.st_ctim.tv_nsec))
         permissions = UInt32(status.st_mode & 0o7777)
         owner = UInt32(status.st_uid)
         group = UInt32(status.st_gid)

@@ -57,20 +57,24 @@ extension UploadList {
     package func seen(
         like identity: RecordingIdentity, at recording: FilePath, to destination: DestinationAddress
     ) throws -> [SeenRecording] {
-        try guarded {
-            try connection.rows(
-                """
-                SELECT \(Self.seenColumns) FROM seen
-                WHERE destination = ?1 AND source_size = ?2 AND source_fingerprint = ?3
-                UNION ALL SELECT \(Self.seenColumns) FROM seen
-                WHERE destination = ?1 AND source_size = -1 AND source_fingerprint = ?4 AND recording = ?5
-                ORDER BY id DESC LIMIT 100
-                """,
-                [
-                    .text(destination.text), .integer(identity.size.value), .text(identity.fingerprint.hex),
-                    .text(SHA256Digest.none.hex), .blob(recording.bytes),
-                ], Self.seen)
-        }
+        try guarded { try unguardedSeen(like: identity, at: recording, to: destination) }
+    }
+
+    private func unguardedSeen(
+        like identity: RecordingIdentity, at recording: FilePath, to destination: DestinationAddress
+    ) throws -> [SeenRecording] {
+        try connection.rows(
+            """
+            SELECT \(Self.seenColumns) FROM seen
+            WHERE destination = ?1 AND source_size = ?2 AND source_fingerprint = ?3
+            UNION ALL SELECT \(Self.seenColumns) FROM seen
+            WHERE destination = ?1 AND source_size = -1 AND source_fingerprint = ?4 AND recording = ?5
+            ORDER BY id DESC LIMIT 100
+            """,
+            [
+                .text(destination.text), .integer(identity.size.value), .text(identity.fingerprint.hex),
+                .text(SHA256Digest.none.hex), .blob(recording.bytes),
+            ], Self.seen)
     }
 
     /// Up to `limit` recordings that have been dealt with, with numbers above `after`, in their order.
@@ -201,6 +205,36 @@ extension UploadList {
                     AND instr(options, '"freesBelow":') > 0 ORDER BY updated LIMIT ?
                 """,
                 [.integer(Int64(limit))], ItemRow.item)
+        }
+    }
+
+    // MARK: - New ones
+
+    /// What a recording was held against before it was found to be new.
+    package struct Known: Sendable {
+        let items: Set<ItemID>
+        let newestSeen: Int64?
+
+        package init(items: Set<ItemID>, newestSeen: Int64?) {
+            self.items = items
+            self.newestSeen = newestSeen
+        }
+    }
+
+    /// Puts a recording on the list, unless its path has an item that waits, or somebody else has brought one like it meanwhile.
+    ///
+    /// - Returns: whether it has been put there.
+    package func addUnlessKnown(_ new: NewItem, besides known: Known, now: Date) throws -> Bool {
+        try transaction(.synced) {
+            let open = try unguardedItems(like: new.identity, to: new.destination, done: false)
+            let seen = try unguardedSeen(like: new.identity, at: new.recording, to: new.destination)
+            if open.contains(where: { !known.items.contains($0.id) }) || seen.first?.number != known.newestSeen {
+                return false
+            }
+            let isWaiting = try openItems(at: new.recording, to: new.destination).contains { $0.state == .waiting }
+            if isWaiting { return false }
+            _ = try insert(new, now: now)
+            return true
         }
     }
 

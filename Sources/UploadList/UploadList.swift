@@ -412,7 +412,7 @@ package actor UploadList {
         try guarded { try unguardedItems(like: identity, to: destination, done: done) }
     }
 
-    private func unguardedItems(
+    func unguardedItems(
         like identity: RecordingIdentity, to destination: DestinationAddress, done: Bool
     ) throws -> [Item] {
         try connection.rows(

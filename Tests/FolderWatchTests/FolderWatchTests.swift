@@ -97,18 +97,20 @@ struct FolderWatchTests {
         }
     }
 
-    @Test("a new name changes nothing, new bytes do; a directory that is made anew is seen")
+    @Test("a new name and new bytes are told; a directory that is made anew is seen")
     func again() async throws {
         try await watching { witness, _ in
             try copy("sub/a.mp4")
             try await eventually("it is taken") { witness.taken == ["a.mp4"] }
             try move("in/sub/a.mp4", to: "in/b.mp4")
+            // Whoever has it on the list has to know where it is.
+            try await eventually("it is told") { witness.taken == ["a.mp4", "b.mp4"] }
             try FileManager.default.removeItem(atPath: directory.file("in/sub").text)
             try copy("sub/c.mp4", from: "capture.mov")
-            try await eventually("it is taken") { witness.taken == ["a.mp4", "c.mp4"] }
+            try await eventually("it is taken") { witness.taken == ["a.mp4", "b.mp4", "c.mp4"] }
             try FileManager.default.removeItem(atPath: directory.file("in/b.mp4").text)
             try copy("b.mp4", from: "damaged.mp4")
-            try await eventually("it is taken") { witness.taken == ["a.mp4", "c.mp4", "b.mp4"] }
+            try await eventually("it is taken") { witness.taken == ["a.mp4", "b.mp4", "c.mp4", "b.mp4"] }
         }
     }
 

@@ -140,7 +140,10 @@ struct WatchingListTests {
                 "items_by_group_key (group_key=? AND destination=?)"
             ),
             ("FROM items WHERE group_uuid = 'g' AND id <> 3 AND \(unfinished)", "items_by_group (group_uuid=?)"),
-            ("FROM items WHERE state = 'waiting' AND destination = 'x' AND \(unfinished)", "items_unfinished (state=?)"),
+            (
+                "FROM items WHERE state = 'waiting' AND destination = 'x' AND \(unfinished)",
+                "items_unfinished (state=?)"
+            ),
             ("FROM items WHERE after_state = 'held' AND retry_at <= 5 ORDER BY retry_at", "items_held (retry_at<?)"),
             (
                 "FROM items WHERE after_state = 'held' AND instr(options, '\"freesBelow\":') > 0 ORDER BY updated",
