@@ -31,7 +31,9 @@ package protocol FolderObserver: Sendable {
     /// The recording is finished.
     func take(_ path: FilePath) -> Taking
     /// It is not finished yet, for this reason; comes again when the reason changes.
-    func waits(_ path: FilePath, for reason: String)
+    ///
+    /// - Returns: `false` to be told again a little later.
+    func waits(_ path: FilePath, for reason: String) -> Bool
     /// A file is not waited for any more: it has gone, or got another name.
     func isGone(_ path: FilePath)
     /// Everything has been looked at; these files are being waited for.

@@ -310,7 +310,7 @@ final class WatchLoop {
 
     private func consider(_ path: FilePath, _ status: FileStatus, _ isNews: Bool) {
         let signature = FileSignature(status, at: path)
-        // News of a file that is what it was: it may be mapped, and still to change.
+        // Times are only as fine as the kernel's ticks: news of a file that seems to be what it was may be of a change.
         if !isNews, settled.contains(signature) || met.contains(signature) {
             if isScanning { met.insert(signature) }
             return drop(path)
@@ -328,7 +328,8 @@ final class WatchLoop {
             look(at: path)
         }
         for path in candidates.filter({ $0.value.nextNews.map { $0 <= now } ?? false }).keys {
-            if let reason = candidates[path]?.newsToTell(at: .now) { observer.waits(path, for: reason) }
+            guard let reason = candidates[path]?.newsToTell(at: .now) else { continue }
+            if !observer.waits(path, for: reason) { candidates[path]?.told?.reason = "" }
         }
         let isWritten = candidates.values.contains { $0.isBeingWritten }
         if isWritten != wasWritten { observer.isBeingWritten(isWritten) }

@@ -135,6 +135,8 @@ package struct Transition: Sendable {
     package private(set) var fulfilled: Wish?
     /// What folders that are watched have to know about its recording from now on.
     package private(set) var seen: SeenOutcome?
+    /// Whether its recording, as the item was before, has reached the far side.
+    package private(set) var wasBrought = false
     /// Whether the transaction must survive a power cut, not only the end of the process.
     package private(set) var isDurable = true
 
@@ -295,6 +297,7 @@ package struct Transition: Sendable {
     }
 
     private mutating func withdraw(_ item: inout Item, _ identity: RecordingIdentity) {
+        wasBrought = item.receipt != nil
         if item.receipt == nil { oweRemote(of: &item) }
         item.remote = nil
         item.receipt = nil

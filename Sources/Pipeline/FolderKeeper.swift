@@ -125,7 +125,7 @@ package final class FolderKeeper: Sendable {
             let isLost = item.fault?.code == .recordingMissing
             if item.state != .waiting, !isLost, item.identity.isUnchanged(from: identity) { return .settled }
             if item.seal == nil {
-                let meeting = try await meet(path, identity, besides: item.id).meeting
+                let (meeting, _, known) = try await meet(path, identity, besides: item.id)
                 if case .known(.later(let seconds)) = meeting { return .later(seconds) }
                 guard let lock = try ItemLock.take(item.id, in: context.list) else { return .later(Self.indecision) }
                 defer { withExtendedLifetime(lock) {} }
@@ -137,7 +137,9 @@ package final class FolderKeeper: Sendable {
                     try await context.list.forgetWaiting(item.id)
                     return taking
                 }
-                let renewed = try await context.commit(.renewed(identity), to: current)
+                let renewed = try await context.list.commit(
+                    ItemLife.apply(.renewed(identity), to: current, at: context.now()), of: current,
+                    unlessKnownBesides: known)
                 await supervisor.lookNow()
                 return renewed?.identity == identity ? .settled : .later(Self.indecision)
             }
@@ -239,19 +241,20 @@ package final class FolderKeeper: Sendable {
 
     // MARK: - Waiting
 
-    private func note(_ path: FilePath, waitsFor reason: String) async throws {
-        guard let status = try FileSystem.statusIfExists(of: path) else { return }
+    /// `false` if it has to be noted later, because somebody is at work on its item.
+    private func note(_ path: FilePath, waitsFor reason: String) async throws -> Bool {
+        guard let status = try FileSystem.statusIfExists(of: path) else { return true }
         let identity = RecordingIdentity.unread(
             device: status.device, inode: status.inode, size: status.size, modified: status.modified)
         let cancelled = try await context.list.cancelled(like: identity, at: path, to: folder.destination)
         let seen = try await context.list.seen(like: identity, at: path, to: folder.destination)
         let dismissed = cancelled.map { $0.identity } + seen.map { $0.identity }
-        if dismissed.contains(where: { !$0.isRead && $0.isSameInode(as: identity) }) { return }
+        if dismissed.contains(where: { !$0.isRead && $0.isSameInode(as: identity) }) { return true }
         var group: UploadList.NewGroup?
         if let place = place(of: path) {
             let membership = try await groups.membership(of: path, place) { _ in false }
             // What only goes with a recording is not waited for by itself.
-            guard case .leads(let found) = membership else { return }
+            guard case .leads(let found) = membership else { return true }
             group = found
         }
         let item = try await context.list.addWaiting(
@@ -259,13 +262,14 @@ package final class FolderKeeper: Sendable {
                 recording: path, identity: identity, destination: folder.destination, options: folder.options,
                 takenNames: try context.cache.names(), state: .waiting, group: group),
             now: context.now())
-        guard Self.mayWait(item), item.state != .waiting || item.fault?.reason != reason,
-            let lock = try ItemLock.take(item.id, in: context.list)
-        else { return }
+        guard Self.mayWait(item) else { return item.seal != nil || item.state != .preparing }
+        if item.state == .waiting, item.fault?.reason == reason { return true }
+        guard let lock = try ItemLock.take(item.id, in: context.list) else { return false }
         defer { withExtendedLifetime(lock) {} }
         if let current = try await context.list.item(item.id), Self.mayWait(current) {
             _ = try await context.commit(.waited(for: reason), to: current)
         }
+        return true
     }
 
     /// Whether it waits, or was finished and is written again before it was copied.
@@ -304,8 +308,8 @@ extension FolderKeeper: FolderObserver {
         block(.later(Self.indecision)) { try await self.takeUp(path) }
     }
 
-    package func waits(_ path: FilePath, for reason: String) {
-        block(()) { try await self.note(path, waitsFor: reason) }
+    package func waits(_ path: FilePath, for reason: String) -> Bool {
+        block(false) { try await self.note(path, waitsFor: reason) }
     }
 
     package func isGone(_ path: FilePath) {

@@ -226,16 +226,33 @@ extension UploadList {
     /// - Returns: whether it has been put there.
     package func addUnlessKnown(_ new: NewItem, besides known: Known, now: Date) throws -> Bool {
         try transaction(.synced) {
-            let open = try unguardedItems(like: new.identity, to: new.destination, done: false)
-            let seen = try unguardedSeen(like: new.identity, at: new.recording, to: new.destination)
-            if open.contains(where: { !known.items.contains($0.id) }) || seen.first?.number != known.newestSeen {
-                return false
-            }
+            guard try isAll(known, like: new.identity, at: new.recording, to: new.destination) else { return false }
             let isWaiting = try openItems(at: new.recording, to: new.destination).contains { $0.state == .waiting }
             if isWaiting { return false }
             _ = try insert(new, now: now)
             return true
         }
+    }
+
+    /// Writes down that an item's recording is new, unless somebody else has brought one like it meanwhile.
+    ///
+    /// - Returns: the item; `nil` if that has not been done.
+    package func commit(_ transition: Transition, of item: Item, unlessKnownBesides known: Known) throws -> Item? {
+        try transaction(.synced) {
+            guard let identity = transition.item?.identity,
+                try isAll(known, like: identity, at: item.recording, to: item.destination, besides: item.id)
+            else { return nil }
+            return try store(transition, of: item.id)
+        }
+    }
+
+    private func isAll(
+        _ known: Known, like identity: RecordingIdentity, at recording: FilePath, to destination: DestinationAddress,
+        besides own: ItemID? = nil
+    ) throws -> Bool {
+        let open = try unguardedItems(like: identity, to: destination, done: false)
+        let seen = try unguardedSeen(like: identity, at: recording, to: destination)
+        return open.allSatisfy { $0.id == own || known.items.contains($0.id) } && seen.first?.number == known.newestSeen
     }
 
     // MARK: - Waiting

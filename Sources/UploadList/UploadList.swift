@@ -487,27 +487,34 @@ package actor UploadList {
     @discardableResult
     package func commit(_ transition: Transition, of id: ItemID) throws -> Item? {
         try transaction(transition.isDurable ? .synced : .written) {
-            for debt in transition.debts { try insert(debt, now: transition.item?.updated ?? Date()) }
-            if let outcome = transition.seen, let item = try transition.item ?? find(id) {
-                try note(outcome, of: item, now: transition.item?.updated ?? Date())
-            }
-            guard let item = transition.item else {
-                try connection.run("DELETE FROM items WHERE id = ?", [.integer(id.value)])
-                return nil
-            }
-            try connection.run(
-                "UPDATE items SET \(ItemRow.assignments) WHERE id = ?",
-                try ItemRow.values(item) + [.integer(id.value)])
-            if let wish = transition.fulfilled {
-                try connection.run(
-                    "UPDATE items SET wish = NULL WHERE id = ? AND wish = ?",
-                    [.integer(id.value), .text(wish.rawValue)])
-            }
-            if !item.state.isRunnable || item.state == .queued || item.state == .ready {
-                try connection.run("UPDATE items SET progress = NULL WHERE id = ?", [.integer(id.value)])
-            }
-            return try find(id)
+            try store(transition, of: id)
         }
+    }
+
+    func store(_ transition: Transition, of id: ItemID) throws -> Item? {
+        for debt in transition.debts { try insert(debt, now: transition.item?.updated ?? Date()) }
+        if let outcome = transition.seen, let item = try transition.item ?? find(id) {
+            try note(outcome, of: item, now: transition.item?.updated ?? Date())
+        }
+        if transition.wasBrought, let before = try find(id) {
+            try note(.brought, of: before, now: transition.item?.updated ?? Date())
+        }
+        guard let item = transition.item else {
+            try connection.run("DELETE FROM items WHERE id = ?", [.integer(id.value)])
+            return nil
+        }
+        try connection.run(
+            "UPDATE items SET \(ItemRow.assignments) WHERE id = ?",
+            try ItemRow.values(item) + [.integer(id.value)])
+        if let wish = transition.fulfilled {
+            try connection.run(
+                "UPDATE items SET wish = NULL WHERE id = ? AND wish = ?",
+                [.integer(id.value), .text(wish.rawValue)])
+        }
+        if !item.state.isRunnable || item.state == .queued || item.state == .ready {
+            try connection.run("UPDATE items SET progress = NULL WHERE id = ?", [.integer(id.value)])
+        }
+        return try find(id)
     }
 
     /// Writes down how far the item is, for those who watch from other processes.

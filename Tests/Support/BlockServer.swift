@@ -72,6 +72,10 @@ package final class BlockServer: Sendable {
         program.send(SIGKILL)
     }
 
+    /// Stops it where it is, until it goes on.
+    package func hold() { program.send(SIGSTOP) }
+    package func goOn() { program.send(SIGCONT) }
+
     package func log() throws -> [Entry] {
         let path = directory.path.text + "/log"
         guard let data = FileManager.default.contents(atPath: path) else { return [] }
