@@ -1021,6 +1021,11 @@ class Check:
                     wrong.append(f"EARLY, or not meant: {what} {digest[:8]}")
             if wrong:
                 failures.append((history, wrong))
+        for number, state, path, fault in watching.rows():
+            if state not in ("done", "cancelled", "waiting", "failed") and "recordingMissing" not in (fault or ""):
+                name = os.fsdecode(path)
+                owner = next((h for h in self.histories if f"/{h.seed}/" in name), self.histories[0])
+                failures.append((owner, [f"NEVER DONE: item {number} {state} {name!r} {fault}"]))
         strangers = [(digest, watching.names[digest][-1]) for digest in received if digest not in ours]
         for digest, name in strangers:
             owner = next((h for h in self.histories if f"-{h.seed}-" in name or name.split("-", 1)[-1].startswith(f"{h.seed}-")),
