@@ -20,6 +20,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import bench_watch
+
 
 @dataclass
 class Run:
@@ -394,18 +396,25 @@ def network(place, count, link, block):
 
 
 def main():
-    known = ["start", "list", "compress", "upload", "network"]
+    known = ["start", "list", "compress", "upload", "network", "watch"]
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measures ingest against other programs.")
     parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--pairs", type=int, default=11, help="pairs a row, at least 6 for an interval (default 11)")
     parser.add_argument("--link", help="for the row network: a program that makes a slow link between two network namespaces "
                         "(up RTT_MS LOSS_PCT RATE_MBIT, down, cli COMMAND..., srv COMMAND...; the server is 10.77.0.2)")
     parser.add_argument("--clip", help="the recording for the row compress")
+    parser.add_argument("--parts", default=",".join(bench_watch.PARTS), help="of the row watch (default: %(default)s)")
+    parser.add_argument("--files", type=int, default=100_000, help="for the row watch: recordings in its tree, ten a directory")
+    parser.add_argument("--burst", type=int, default=9000, help="for the row watch: recordings made while it is stopped")
+    parser.add_argument("--rescan", type=int, default=240, help="for the row watch: seconds between two full scans")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(known)}; default: all")
     options = parser.parse_args()
     for name in options.rows:
         if name not in known:
             parser.error(f"no row {name}; rows: {', '.join(known)}")
+    for part in options.parts.split(","):
+        if part not in bench_watch.PARTS:
+            parser.error(f"no part {part}; parts: {', '.join(bench_watch.PARTS)}")
 
     (options.root / ".build/bench").mkdir(parents=True, exist_ok=True)
     rows = []
@@ -424,13 +433,18 @@ def main():
                         raise SystemExit("the row network wants --link")
                     for block in (1, 16):
                         rows.append(network(place, options.pairs, options.link, block))
+                elif name == "watch":
+                    bench_watch.watch(place, options.parts.split(","), options.files, options.burst, options.rescan)
                 else:
                     rows.append(upload(place, options.pairs))
             finally:
                 place.end()
     processors = os.cpu_count()
     print(f"{time.strftime('%Y-%m-%d')}, {processors} processors, {options.pairs} pairs a row\n")
-    show(rows)
+    if rows:
+        show(rows)
 
 
+# Whoever ends this ends what it has started.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 main()

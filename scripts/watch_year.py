@@ -3,7 +3,9 @@
 import argparse
 import collections
 import os
+import signal
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -106,4 +108,6 @@ def run(home, tree, options):
     return failures
 
 
+# Whoever ends this ends what it has started.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 main()

@@ -49,8 +49,9 @@ class Home:
             self.environment[f"XDG_{name.upper()}_HOME"] = str(self.directory / name)
         self.processes = []
 
-    def start(self, *command, **more):
-        process = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, start_new_session=True, **more)
+    def start(self, *command, is_fed=False, **more):
+        process = subprocess.Popen(command, env=self.environment, stdin=subprocess.PIPE if is_fed else subprocess.DEVNULL,
+                                   start_new_session=True, **more)
         self.processes.append(process)
         return process
 

@@ -340,6 +340,31 @@ struct UploadListTests {
         #expect(try await lists[0].items(after: ItemID(0), limit: 100, finishedToo: true).count == 6)
     }
 
+    @Test("what has been dealt with is found by its bytes, what was never read by its place; forgetting is noticed")
+    func seen() async throws {
+        let list = try open()
+        let one = try #require(FilePath("/r/one.mov"))
+        let other = try #require(FilePath("/r/other.mov"))
+        let read = try Self.identity()
+        let unread = RecordingIdentity.unread(
+            device: 1, inode: 77, size: ByteCount(3), modified: FileTime(seconds: 5, nanoseconds: 0))
+        for identity in [read, unread] {
+            let known = SeenRecording(
+                number: 0, destination: .builtIn, recording: one, identity: identity, item: ItemID(1),
+                outcome: .dismissed, time: Self.now)
+            try await list.note(identity, at: one, like: known, now: Self.now)
+        }
+        #expect(try await list.seen(like: read, at: other, to: .builtIn).map { $0.identity } == [read])
+        #expect(try await list.seen(like: read, at: one, to: .builtIn).map { $0.identity } == [unread, read])
+        #expect(try await list.seen(like: unread, at: other, to: .builtIn).isEmpty)
+        let version = try await list.seenVersion()
+        #expect(try await list.forgetSeen(1) == 1)
+        let later = try await list.seenVersion()
+        #expect(later != version)
+        #expect(try await list.forgetAllSeen() == 1)
+        #expect(try await list.seenVersion() != later)
+    }
+
     @Test("a list of the first version is brought up to date and keeps its items")
     func firstVersion() async throws {
         do {
