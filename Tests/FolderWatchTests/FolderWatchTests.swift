@@ -35,8 +35,9 @@ struct FolderWatchTests {
             }
         }
 
-        func waits(_ path: FilePath, for reason: String) {
+        func waits(_ path: FilePath, for reason: String) -> Bool {
             state.withLock { $0.waiting[path.name?.text ?? ""] = reason }
+            return true
         }
 
         func isGone(_ path: FilePath) { state.withLock { $0.gone.append(path.name?.text ?? "") } }

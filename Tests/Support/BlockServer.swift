@@ -78,8 +78,13 @@ package final class BlockServer: Sendable {
 
     package func log() throws -> [Entry] {
         let path = directory.path.text + "/log"
-        guard let data = FileManager.default.contents(atPath: path) else { return [] }
-        return try data.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Entry.self, from: $0) }
+        guard let data = FileManager.default.contents(atPath: path),
+            let end = data.lastIndex(of: UInt8(ascii: "\n"))
+        else { return [] }
+        // The last line may still be on its way.
+        return try data[..<end].split(separator: UInt8(ascii: "\n")).map {
+            try JSONDecoder().decode(Entry.self, from: $0)
+        }
     }
 
     /// Blocks that arrived whole, answered or not.
