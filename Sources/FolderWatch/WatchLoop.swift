@@ -234,9 +234,10 @@ final class WatchLoop {
         }
     }
 
-    /// `false` for a directory that is gone, or known by another name.
+    /// `false` for a directory that is gone, known by another name, or ours.
     private func watch(_ directory: FilePath) -> Bool {
         guard let status = try? FileSystem.status(of: directory), status.kind == .directory else { return false }
+        if let real = try? FileSystem.resolved(directory), rules.own.contains(real) { return false }
         let place = DirectoryTable.Place(status)
         if let known = table[place], known.path != directory {
             // A link, or a loop of links.

@@ -22,6 +22,9 @@ package struct WatchRules: Hashable, Sendable {
     /// Seconds between two looks at everything, which bound what a lost event can cost.
     package var scanInterval = 600.0
 
+    /// Directories of our own, by absolute paths without links: what is made there is no recording of anybody's.
+    package var own: Set<FilePath> = []
+
     package init() {}
 
     /// Whether a file of this path, relative to the folder, is meant.

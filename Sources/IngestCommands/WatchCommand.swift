@@ -1,3 +1,4 @@
+import FolderWatch
 import FoundationEssentials
 import Glibc
 import IngestModel
@@ -60,15 +61,30 @@ enum WatchCommand {
     ) throws -> [WatchedFolder] {
         try invocation.checkDestination(context)
         let options = invocation.itemOptions(in: context.environment.workingDirectory)
+        var rules = invocation.options.watch
+        rules.own = own(context.environment)
         return try paths.map { path in
             if let status = try FileSystem.statusIfExists(of: path), status.kind != .directory {
                 throw CommandFailure(.usage, "\(path.text.printable) is no folder; “ingest FILE” uploads a file")
             }
             // Recordings are known by paths that do not change with the links that lead to them.
+            let real = (try? FileSystem.resolved(path)) ?? path
+            if let own = rules.own.first(where: { real.isWithin($0) }) {
+                throw CommandFailure(
+                    .usage, "\(path.text.printable) lies in \(own.text.printable), where ingest keeps files of its own")
+            }
             return WatchedFolder(
-                path: (try? FileSystem.resolved(path)) ?? path, rules: invocation.options.watch,
-                destination: invocation.options.destination, options: options)
+                path: real, rules: rules, destination: invocation.options.destination, options: options)
         }
+    }
+
+    /// Where this program puts what it makes, and what people have thrown away.
+    private static func own(_ environment: Environment) -> Set<FilePath> {
+        let places = [
+            environment.videoCache, environment.stateDirectory, environment.receivedDirectory,
+            environment.trashDirectory,
+        ]
+        return Set(places.compactMap { $0 }.map { (try? FileSystem.resolved($0)) ?? $0 })
     }
 
     // MARK: - What has been brought

@@ -319,6 +319,20 @@ struct WatchTests {
         #expect(received == ["other.mov", "take.mp4"])
     }
 
+    @Test("what the program itself makes in a folder is left alone")
+    func own() async throws {
+        let variables = ["XDG_CACHE_HOME": folder + "/cache", "XDG_DATA_HOME": folder + "/data"]
+        try copy("capture.mov", to: "take.mov")
+        let watching = try await watch(["--compress=fast"], variables)
+        try await eventually("it is done") { watching.errors.contains("take.mov: done") }
+        try copy("upright.mov", to: "other.mov")
+        try await eventually("it is done") { watching.errors.contains("other.mov: done") }
+        try await stop(watching)
+        #expect(try await home.items().count == 2)
+        let refused = try await home.run(["watch", "in/data/ingest/received"], variables)
+        #expect(refused.status == 2 && refused.errors.contains("files of its own"), "\(refused.errors)")
+    }
+
     // MARK: - Recordings that are several files
 
     private func wait(until what: String, _ condition: ([[String: Any]]) -> Bool) async throws {
