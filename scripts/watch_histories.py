@@ -1244,6 +1244,8 @@ class Runner:
             while (end is None or seed < end) and not (options.seconds and time.monotonic() - begun > options.seconds):
                 seeds = list(range(seed, min(seed + options.batch, end or seed + options.batch)))
                 seed = seeds[-1] + 1
+                if options.alone:
+                    seeds = [number * 10 + 9 for number in seeds]
                 threads = [threading.Thread(target=self.guard, args=(self.alone, s)) for s in seeds if s % 10 == 9]
                 shared = [s for s in seeds if s % 10 != 9]
                 if shared:
@@ -1415,6 +1417,7 @@ def main():
     parser.add_argument("--batch", type=int, default=40, help="histories at once")
     parser.add_argument("--again", type=float, default=1.0, help="how often a new start has to bring nothing more")
     parser.add_argument("--copies", type=int, help="so many adversarial copies instead of histories")
+    parser.add_argument("--alone", action="store_true", help="only histories with a program to themselves")
     parser.add_argument("--threads", type=int, default=16, help="copies at once")
     options = parser.parse_args()
     options.program = os.path.abspath(options.program)

@@ -1,4 +1,5 @@
 package import IngestModel
+package import SystemIO
 
 /// What becomes of a recording that is finished.
 package enum Taking: Hashable, Sendable {
@@ -29,7 +30,12 @@ package enum FolderNotice: Hashable, Sendable {
 /// Hears of a folder. The calls come one after another, on the folder's own thread, and may block.
 package protocol FolderObserver: Sendable {
     /// The recording is finished.
-    func take(_ path: FilePath) -> Taking
+    ///
+    /// - Parameters:
+    ///   - path: where it lies.
+    ///   - status: as which it was found to be finished; by now another may be there.
+    /// - Returns: what becomes of it.
+    func take(_ path: FilePath, as status: FileStatus) -> Taking
     /// It is not finished yet, for this reason; comes again when the reason changes.
     ///
     /// - Returns: `false` to be told again a little later.

@@ -360,7 +360,7 @@ final class WatchLoop {
         case .waits(let reason, let seconds): wait(path, candidate, for: reason, seconds: seconds)
         case .finished:
             guard opened.isUnchanged() else { return wait(path, candidate, for: Readiness.beingWritten, seconds: 0.1) }
-            take(path, candidate, signature)
+            take(path, candidate, signature, opened.status)
         }
     }
 
@@ -371,8 +371,10 @@ final class WatchLoop {
         candidates[path] = candidate
     }
 
-    private func take(_ path: FilePath, _ candidate: Candidate, _ signature: FileSignature) {
-        switch observer.take(path) {
+    private func take(
+        _ path: FilePath, _ candidate: Candidate, _ signature: FileSignature, _ status: FileStatus
+    ) {
+        switch observer.take(path, as: status) {
         case .settled: settle(path, signature)
         case .leads(let group):
             settle(path, signature)

@@ -3,7 +3,7 @@ package import FolderWatch
 import FoundationEssentials
 package import IngestModel
 import Synchronization
-import SystemIO
+package import SystemIO
 import UploadList
 import VideoCache
 
@@ -74,8 +74,11 @@ package final class FolderKeeper: Sendable {
     // MARK: - Finished
 
     /// What to do with a recording that is finished.
-    private func takeUp(_ path: FilePath) async throws -> Taking {
+    private func takeUp(_ path: FilePath, as status: FileStatus) async throws -> Taking {
         let identity = try await offPool { _ in try Recording(path).identity() }
+        guard identity.device == status.device, identity.inode == status.inode, identity.size == status.size,
+            identity.modified == status.modified
+        else { return .later(0) }
         let place = place(of: path)
         if let taking = try await settleOpenItems(at: path, identity) {
             return taking == .settled ? groups.settled(place) : taking
@@ -304,8 +307,8 @@ package final class FolderKeeper: Sendable {
 }
 
 extension FolderKeeper: FolderObserver {
-    package func take(_ path: FilePath) -> Taking {
-        block(.later(Self.indecision)) { try await self.takeUp(path) }
+    package func take(_ path: FilePath, as status: FileStatus) -> Taking {
+        block(.later(Self.indecision)) { try await self.takeUp(path, as: status) }
     }
 
     package func waits(_ path: FilePath, for reason: String) -> Bool {

@@ -19,7 +19,7 @@ struct Preparer {
     /// - Throws: `Fault`, `CancellationError`, or what the list throws. What was unfinished is left for the cleanup.
     func prepare(_ item: Item) async throws -> Item? {
         let recording = item.recording
-        let identity = try await settledIdentity(of: recording)
+        let identity = try await settledIdentity(of: recording, isWatched: item.options.isWatched == true)
         try checkFinished(item, identity)
         let preparation = item.options.preparation
         if preparation.needsMedia, context.isToKeepQuiet { throw Self.recorderAtWork }
@@ -87,11 +87,13 @@ struct Preparer {
     }
 
     /// Waits until nobody has written it for a moment.
-    private func settledIdentity(of recording: FilePath) async throws -> RecordingIdentity {
+    private func settledIdentity(of recording: FilePath, isWatched: Bool) async throws -> RecordingIdentity {
         for _ in 0..<3 {
             let now = context.now().timeIntervalSince1970
             let (identity, wait) = try await offPool { _ in
                 let opened = try Recording(recording)
+                // Whoever watches waits for the writer, however long it rests.
+                if isWatched, opened.file.hasWriter() == true { throw Recording.beingWritten }
                 let wait = try opened.unsettledFor(at: now)
                 return (wait > 0 ? nil : try opened.identity(), wait)
             }

@@ -3,6 +3,7 @@ import Foundation
 import IngestModel
 import IngestTestSupport
 import Synchronization
+import SystemIO
 import Testing
 
 /// A folder as the kernel shows it: real directories, real events.
@@ -28,7 +29,7 @@ struct FolderWatchTests {
 
         let state = Mutex(State())
 
-        func take(_ path: FilePath) -> Taking {
+        func take(_ path: FilePath, as status: FileStatus) -> Taking {
             state.withLock { state in
                 state.taken.append(path.name?.text ?? "")
                 return state.answers.isEmpty ? .settled : state.answers.removeFirst()
