@@ -4,23 +4,21 @@ import SystemIO
 /// What a file under its name is known by while nothing is done to it. Whatever is done changes it: what comes in its place may get
 /// its inode, size and time, and what is on the list must be found again where it is now.
 struct FileSignature: Hashable, Sendable {
-    let device: UInt64
-    let inode: UInt64
-    let size: ByteCount
-    let modified: FileTime
-    let changed: FileTime
-    /// Hashes of its path and of the directory's: the paths of all files would take much memory.
-    let place: Int
+    /// Hashes of 64 bits with a seed of this process: there is one for each file of a folder.
+    private let state: Int
+    /// Of the directory's path.
     let directory: Int
 
     init(_ status: FileStatus, at path: FilePath) {
-        place = path.hashValue
+        var hasher = Hasher()
+        hasher.combine(path)
+        hasher.combine(status.device)
+        hasher.combine(status.inode)
+        hasher.combine(status.size)
+        hasher.combine(status.modified)
+        hasher.combine(status.changed)
+        state = hasher.finalize()
         directory = path.parent.hashValue
-        changed = status.changed
-        device = status.device
-        inode = status.inode
-        size = status.size
-        modified = status.modified
     }
 }
 
