@@ -193,10 +193,9 @@ def scale(figures, home, tree, empty, directories, destination, numbers, rescan)
 
 def poll(figures, home, tree, destination):
     watching = home.watch(tree, "--to", destination, "--poll")
-    # It never gets quiet; the first scan is over when it takes as little as polling may.
-    while share(watching.pid, 5) > 10:
-        pass
-    figures.add("with --poll, 60 s", f"{share(watching.pid, 60):.2f} % of a processor; {memory(watching.pid) / MIB:.1f} MiB")
+    until_quiet(watching.pid)
+    # Several rounds, whole ones or not.
+    figures.add("with --poll, 180 s", f"{share(watching.pid, 180):.2f} % of a processor; {memory(watching.pid) / MIB:.1f} MiB")
     home.stop(watching)
 
 

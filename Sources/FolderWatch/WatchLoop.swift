@@ -32,6 +32,8 @@ final class WatchLoop {
     private var isScanning = false
     private var nextScan = Instant.now
     private var nextPoll = Instant.now
+    /// How long listing has taken since the last round began.
+    private var timeListing = Duration.zero
     private var nextLookAtRoot = Instant.now
     /// What the root is, once it has been there.
     private var rootPlace: DirectoryTable.Place?
@@ -192,9 +194,11 @@ final class WatchLoop {
             isScanning = true
             met = []
             toList = [root]
+            timeListing = .zero
             nextScan = .now + .seconds(rules.scanInterval)
         } else if nextPoll <= .now, table.hasPolled, toList.isEmpty {
             toList = table.polled
+            timeListing = .zero
             nextPoll = .now + .seconds(rules.pollInterval)
         } else if nextScan <= .now {
             nextScan = .now + .seconds(rules.scanInterval)
@@ -209,7 +213,8 @@ final class WatchLoop {
         }
         let began = Instant.now
         list(directory)
-        nextPoll = max(nextPoll, .now + (.now - began) * Self.pollShare)
+        timeListing += .now - began
+        nextPoll = max(nextPoll, .now + timeListing * Self.pollShare)
         return true
     }
 

@@ -41,6 +41,7 @@ final class ReceiverStore: Sendable {
                 try opened.execute(UploadRecord.schema)
                 try opened.execute("PRAGMA user_version = 1")
             }
+            try opened.execute(UploadRecord.indexes)
         }
         connection = Mutex(opened)
     }

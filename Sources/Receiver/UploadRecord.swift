@@ -68,4 +68,9 @@ struct UploadRecord: Equatable {
             name BLOB PRIMARY KEY
         ) STRICT, WITHOUT ROWID;
         """
+
+    /// Made where they are missing, so that nothing looks through all uploads that there were.
+    static let indexes = """
+        CREATE INDEX IF NOT EXISTS uploads_by_finished_name ON uploads (finished_name);
+        """
 }
