@@ -27,6 +27,8 @@ struct Candidate {
     let firstSeen: ContinuousClock.Instant
     /// The next look at it.
     var due: ContinuousClock.Instant
+    /// When something was last heard of it.
+    var heardAt: ContinuousClock.Instant
     var signature: FileSignature?
     /// Since when it has been as it is.
     var quietSince: ContinuousClock.Instant
@@ -37,10 +39,14 @@ struct Candidate {
     init(at now: ContinuousClock.Instant) {
         firstSeen = now
         due = now
+        heardAt = now
         quietSince = now
     }
 
     var isBeingWritten: Bool { reason == Readiness.beingWritten }
+
+    /// So long after news of a file a writer may be seen who has gone.
+    static let freshness = Duration.milliseconds(50)
 
     /// A file that is finished within this time is not spoken of.
     private static let silence = Duration.seconds(1)

@@ -322,7 +322,10 @@ final class WatchLoop {
             return drop(path)
         }
         if status.size < rules.smallest { return drop(path) }
-        candidates[path, default: Candidate(at: .now)].due = .now
+        var candidate = candidates[path] ?? Candidate(at: .now)
+        candidate.due = .now
+        candidate.heardAt = .now
+        candidates[path] = candidate
     }
 
     // MARK: - Candidates
@@ -362,7 +365,10 @@ final class WatchLoop {
         }
         let quietFor = (.now - candidate.quietSince) / .seconds(1)
         switch Readiness.judge(opened.look(quietFor: quietFor), rules) {
-        case .waits(let reason, let seconds): wait(path, candidate, for: reason, seconds: seconds)
+        case .waits(let reason, let seconds):
+            // The kernel tells of a close a moment before it ceases to count the writer.
+            let isFresh = reason == Readiness.beingWritten && .now - candidate.heardAt < Candidate.freshness
+            wait(path, candidate, for: reason, seconds: isFresh ? 0.01 : seconds)
         case .finished:
             guard opened.isUnchanged() else { return wait(path, candidate, for: Readiness.beingWritten, seconds: 0.1) }
             take(path, candidate, signature, opened.status)
