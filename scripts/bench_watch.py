@@ -252,9 +252,9 @@ class Peer:
             time.sleep(0.1)
 
     def used(self, _):
-        """With its children that have ended; in hundredths of a second."""
+        """With its children that have ended, which are counted in hundredths of a second."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+        return processor_time(self.process.pid) + sum(int(f) for f in fields[13:15]) / os.sysconf("SC_CLK_TCK")
 
     def has(self, path, _):
         with open(self.out, "rb") as out:
@@ -366,7 +366,7 @@ def overflow(home, tree, directories, destination, numbers, count):
         finally:
             watcher.end()
         shutil.rmtree(burst)
-    print(f"\n| watcher, on the same tree | found of those made while it was stopped | after | from close, 20 files | idle, 30 s |")
+    print("\n| watcher, on the same tree | found of those made while it was stopped | after | from close, 20 files | idle, 30 s |")
     print("| --- | --- | --- | --- | --- |")
     print("\n".join(lines))
 
