@@ -274,7 +274,7 @@ package actor Supervisor {
             do {
                 let present = try await context.list.writes()
                 if present.first != writes.first {
-                    for listener in listeners { listener.yield() }
+                    listeners.removeAll { if case .terminated = $0.yield() { true } else { false } }
                     try await handOnWishes()
                     ring()
                 }
