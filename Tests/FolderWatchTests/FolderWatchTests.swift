@@ -49,7 +49,13 @@ struct FolderWatchTests {
 
         func isBeingWritten(_ isWritten: Bool) { state.withLock { $0.isWritten = isWritten } }
 
-        var taken: [String] { state.withLock { $0.taken } }
+        /// What was asked for, also what was asked for again because something had happened to it.
+        var asked: [String] { state.withLock { $0.taken } }
+
+        /// The same without the repetitions: copying a file ends with its attributes, which may be news of their own.
+        var taken: [String] {
+            asked.reduce(into: []) { taken, name in if taken.last != name { taken.append(name) } }
+        }
     }
 
     private func watching<Result>(
@@ -170,9 +176,10 @@ struct FolderWatchTests {
         try await watching { witness, watch in
             witness.state.withLock { $0.answers = [.later(0.1), .later(0.1), .settled] }
             try copy("a.mp4")
-            try await eventually("it is asked three times") { witness.taken == ["a.mp4", "a.mp4", "a.mp4"] }
+            try await eventually("it is asked until it settles") { witness.state.withLock { $0.answers.isEmpty } }
+            let before = witness.asked.count
             watch.lookAgain()
-            try await eventually("and once more") { witness.taken.count == 4 }
+            try await eventually("and once more") { witness.asked.count > before }
             let path = try directory.file("in/b.srt")
             let group = try #require(RecordingPlace(path)?.group)
             witness.state.withLock { $0.answers = [.follows(group)] }
