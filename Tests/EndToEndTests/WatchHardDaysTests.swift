@@ -290,4 +290,24 @@ struct WatchHardDaysTests {
         for program in programs { try await stop(program) }
         #expect(try arrived == digests(contents))
     }
+
+    @Test("the user's watches are used up: said once, with the number to set; what cannot be watched is polled")
+    func watchLimit() async throws {
+        let limiting = "echo 3 > /proc/sys/user/max_inotify_watches"
+        guard try await Judge.tool("unshare", ["-Ur", "/bin/sh", "-c", limiting]).status == 0 else {
+            print("NOTE: no user namespaces here: the limit of watches is not tested")
+            return
+        }
+        for name in ["a", "b", "c", "d", "e"] { try put(Self.whole + Array(name.utf8), at: "\(name)/\(name).mp4") }
+        let command = "\(limiting); exec '\(TestPlace.programs)/ingest' watch in --to \(server.destination)"
+        let watching = try RunningProgram(
+            "/usr/bin/env", ["unshare", "-Ur", "/bin/sh", "-c", command], environment: home.environment,
+            directory: home.path)
+        try await eventually("what lay there has arrived") { try arrived.count == 5 }
+        for name in ["b", "c", "e", "new"] { try put(Self.whole + Array((name + "2").utf8), at: "\(name)/2\(name).mp4") }
+        try await eventually("what came has arrived") { try arrived.count == 9 }
+        try await stop(watching)
+        let told = watching.errors.components(separatedBy: "fs.inotify.max_user_watches=").count - 1
+        #expect(told == 1, "\(watching.errors)")
+    }
 }
