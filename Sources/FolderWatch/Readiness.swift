@@ -27,7 +27,7 @@ package enum Readiness: Hashable, Sendable {
     /// Not yet, for this reason; another look in so many seconds, unless something happens before.
     case waits(for: String, lookAgain: Double)
 
-    package static let beingWritten = "it is still being written"
+    package static let beingWritten = ItemLife.beingWritten
 
     /// Seconds between two looks at a file that somebody writes: nothing tells when a memory map ends.
     private static let writerInterval = 0.5

@@ -243,6 +243,8 @@ final class WatchLoop {
     private func watch(_ directory: FilePath) -> Bool {
         guard let status = try? FileSystem.status(of: directory), status.kind == .directory else { return false }
         if let real = try? FileSystem.resolved(directory), rules.own.contains(real) { return false }
+        // What a receiver keeps has arrived already.
+        if FileSystem.exists(directory.appending(".ingest")) { return false }
         let place = DirectoryTable.Place(status)
         if let known = table[place], known.path != directory {
             // A link, or a loop of links.

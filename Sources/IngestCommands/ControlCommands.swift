@@ -62,7 +62,8 @@ enum ControlCommands {
         // A recording that is being made is nothing to be cleared away.
         // Nor is one whose recording is still to go.
         case .clear:
-            item.state != .waiting && item.after != .held && (!invocation.options.finished || item.state.isFinished)
+            item.state != .waiting && item.after != .held && item.after != .pending
+                && (!invocation.options.finished || item.state.isFinished)
         default: false
         }
     }

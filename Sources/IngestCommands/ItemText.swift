@@ -7,7 +7,7 @@ enum Attendance {
     case nobody, lookedAfter, workedOn
 
     static func of(_ item: Item, in list: UploadList) throws -> Attendance {
-        guard item.state.isRunnable || item.state == .waiting else { return .nobody }
+        guard item.state.isRunnable || item.state == .waiting || item.after == .pending else { return .nobody }
         if try list.isLocked(item.id) { return .workedOn }
         return try list.isAttended(item.id) ? .lookedAfter : .nobody
     }
@@ -47,7 +47,8 @@ enum ItemText {
             return "“--after \(after.text)” is not done: \(reason) (ingest retry \(item.id))"
         }
         if item.after == .pending, let after = item.options.after {
-            return "“--after \(after.text)” is still to be done; “ingest run” does it"
+            let who = attendance == .nobody ? "; “ingest run” does it" : ""
+            return "“--after \(after.text)” is still to be done\(who)"
         }
         if item.after == .held, let after = item.options.after {
             let moment = item.retryAt.map { "at \($0.formatted(.iso8601))" }
@@ -76,7 +77,10 @@ enum ItemText {
     }
 
     private static func waitingHint(_ item: Item, _ attendance: Attendance) -> String {
-        attendance == .nobody ? " Nobody watches it; “ingest watch” goes on" : ""
+        // Nobody has it open, and it lacks something.
+        let isLeft = item.fault.map { !$0.reason.contains(ItemLife.beingWritten) } ?? false
+        return (isLeft ? " If nobody finishes it, “ingest FILE” uploads it as it is." : "")
+            + (attendance == .nobody ? " Nobody watches it; “ingest watch” goes on" : "")
     }
 
     /// What helps against a fault that stays.

@@ -87,7 +87,7 @@ enum ManualPage {
         out += section("SIGNALS")
         out +=
             "SIGINT and SIGTERM end the program in good order; the second one ends it at once, and nothing is lost either "
-        out += "way. SIGHUP has \\fBrun\\fR and \\fBreceive\\fR read their settings again.\n"
+        out += "way. SIGHUP has \\fBrun\\fR, \\fBwatch\\fR and \\fBreceive\\fR read their settings again.\n"
         out += section("FILES")
         let files = [
             ("~/.cache/Video/", "copies of recordings on their way"),

@@ -338,7 +338,8 @@ struct OptionDeclaration: Sendable {
         declare(
             .watching, [.watch],
             .value(
-                "cache-limit", nil, .quantity, "SIZE", help: "begin no copy that would make the cache larger than that"
+                "cache-limit", nil, .quantity, "SIZE",
+                help: "begin no copy that would make the cache larger; a recording that is larger by itself goes alone"
             ) {
                 (options, value) throws(ValueProblem) in options.cacheLimit = try Parse.size(value)
             }),

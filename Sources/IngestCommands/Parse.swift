@@ -45,15 +45,15 @@ enum Parse {
         return size
     }
 
-    /// `90`, `90s`, `5m`, `1h30m`, `1d`; also with a fraction.
+    /// `90`, `90s`, `5m`, `1h30m`, `1d`, `2w`; also with a fraction.
     static func duration(_ value: OptionValue) throws(ValueProblem) -> Double {
-        let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400]
         var seconds = 0.0
         var rest = value.text[...]
         repeat {
             let digits = rest.prefix { units[$0] == nil }
             guard let number = Double(digits), number >= 0, number.isFinite else {
-                throw .expected("a duration, such as 90s, 5m or 1h30m")
+                throw .expected("a duration, such as 90s, 5m, 1h30m or 7d")
             }
             rest = rest.dropFirst(digits.count)
             seconds += number * (rest.first.flatMap { units[$0] } ?? 1)

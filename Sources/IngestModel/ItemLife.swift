@@ -40,6 +40,8 @@ package enum ItemLife {
         case digestTaken(SHA256Digest)
         case received(Receipt)
         case saved
+        /// Another thing is to become of a recording that still stays; `nil` keeps it.
+        case disposalChanged(AfterAction?, keepsFor: Double?, freesBelow: ByteCount?)
         /// What `--after` asks for has waited long enough, or the room is needed.
         case disposalDue
         /// What `--after` asks for has been done, or cannot be for this reason.
@@ -74,6 +76,9 @@ package enum ItemLife {
         /// Its recording was given again, with these options: it goes on, whatever held it up.
         case takenUp(ItemOptions)
     }
+
+    /// Why a recording waits that somebody has open.
+    package static let beingWritten = "it is still being written"
 
     /// Seconds that a recording is left alone that was still growing.
     package static let settlingTime = 5.0
@@ -192,6 +197,8 @@ package struct Transition: Sendable {
             progress(&item)
             seen = .brought
             if let after = item.options.after, after != .keep, !item.isItsOwnRecording { oweDisposal(of: &item) }
+        case .disposalChanged(let after, let keepsFor, let freesBelow):
+            changeDisposal(of: &item, after, keepsFor, freesBelow)
         case .disposalDue:
             if item.after == .held { item.after = .pending }
             item.retryAt = nil
@@ -315,6 +322,19 @@ package struct Transition: Sendable {
     private func oweDisposal(of item: inout Item) {
         item.after = item.options.keepsFor == nil && item.options.freesBelow == nil ? .pending : .held
         item.retryAt = item.options.keepsFor.map { item.updated.addingTimeInterval($0) }
+    }
+
+    private func changeDisposal(
+        of item: inout Item, _ after: AfterAction?, _ keepsFor: Double?, _ freesBelow: ByteCount?
+    ) {
+        guard item.after == .held else { return }
+        let done = item.retryAt?.addingTimeInterval(-(item.options.keepsFor ?? 0))
+        item.options.after = after
+        item.options.keepsFor = keepsFor
+        item.options.freesBelow = freesBelow
+        oweDisposal(of: &item)
+        if after == nil { item.after = .none }
+        if let keepsFor, let done { item.retryAt = done.addingTimeInterval(keepsFor) }
     }
 
     private func renew(_ item: inout Item, _ identity: RecordingIdentity) {

@@ -53,11 +53,31 @@ package final class FolderKeeper: Sendable {
 
     /// Watches until the task is cancelled.
     package func run() async throws {
+        try await adoptHeld()
         let watch = try FolderWatch(folder.path, rules: folder.rules, observer: self)
         let forgetting = Task { await self.noticeForgetting(watch) }
         defer { forgetting.cancel() }
         defer { context.recorders.note(folder.path, isAtWork: false) }
         try await watch.run()
+    }
+
+    /// What `--after` still owes to recordings of this folder is done as it is asked for now, or not at all.
+    private func adoptHeld() async throws {
+        let (root, now) = (folder.path, folder.options)
+        for item in try await context.list.held(to: folder.destination)
+        where item.options.isWatched == true && item.recording.isWithin(root) {
+            let stays = [now.keepsFor, max(now.keepsFor ?? 0, Self.unprovenStay)]
+            let isSame =
+                item.options.after == now.after && item.options.freesBelow == now.freesBelow
+                && stays.contains(item.options.keepsFor)
+            if isSame { continue }
+            guard let lock = try ItemLock.take(item.id, in: context.list) else { continue }
+            defer { withExtendedLifetime(lock) {} }
+            if let current = try await context.list.item(item.id) {
+                _ = try await context.commit(
+                    .disposalChanged(now.after, keepsFor: now.keepsFor, freesBelow: now.freesBelow), to: current)
+            }
+        }
     }
 
     /// Whoever has recordings forgotten wants them to be brought again.
@@ -84,11 +104,12 @@ package final class FolderKeeper: Sendable {
             return taking == .settled ? groups.settled(place) : taking
         }
         let (meeting, file, known) = try await meet(path, identity)
-        switch meeting {
-        case .stranger: break
-        case .known(let taking): return taking == .settled ? groups.settled(place) : taking
+        if case .known(let taking) = meeting {
+            // Two clips may have equal metadata: each goes with its own.
+            let isOwn = try await groups.isWanted(path, place, identity)
+            if !isOwn || taking != .settled { return taking == .settled ? groups.settled(place) : taking }
         }
-        var options = folder.options
+        var options = try await options(for: path, place)
         var group: UploadList.NewGroup?
         if let place {
             let isKnown = { @Sendable (path: FilePath) in try await self.isKnown(path) }
@@ -112,6 +133,33 @@ package final class FolderKeeper: Sendable {
         await supervisor.lookNow()
         return groups.settled(place)
     }
+
+    /// The folder's, made more careful where taking the recording away could take more than was meant.
+    private func options(for path: FilePath, _ place: RecordingPlace?) async throws -> ItemOptions {
+        var options = folder.options
+        guard options.after != nil else { return options }
+        let isCompanion = place?.role.isCompanion == true
+        let (isDirect, isProven) = try await offPool { _ in
+            let recording = try Recording(path)
+            let proof = try ContainerProof.examine(size: recording.size.value) { offset, count in
+                try Recording(path).file.read(at: offset, count: count)
+            }
+            return (try FileSystem.resolved(path) == path, proof == .complete)
+        }
+        if !isDirect {
+            options.after = nil
+            say(
+                "\(path.text.printable) is reached through a symbolic link; “--after” leaves alone what lies beyond links"
+            )
+        } else if !isProven, !isCompanion, options.freesBelow == nil || options.keepsFor != nil {
+            // Its writer may only have closed it for a while.
+            options.keepsFor = max(options.keepsFor ?? 0, Self.unprovenStay)
+        }
+        return options
+    }
+
+    /// Seconds for which a recording stays of which nothing proves that it is complete.
+    private static let unprovenStay = 60.0
 
     private func place(of path: FilePath) -> RecordingPlace? { folder.rules.groups ? RecordingPlace(path) : nil }
 
@@ -184,10 +232,9 @@ package final class FolderKeeper: Sendable {
     ) {
         var file = identity
         let open = try await context.list.items(like: identity, to: folder.destination).filter { $0.id != own }
-        let cancelled = try await context.list.cancelled(like: identity, at: path, to: folder.destination)
         let seen = try await context.list.seen(like: identity, at: path, to: folder.destination)
         let all = UploadList.Known(items: Set(open.map { $0.id }), newestSeen: seen.first?.number)
-        for known in open.map({ $0.identity }) + (cancelled.map { $0.identity } + seen.map { $0.identity }) {
+        for known in open.map({ $0.identity }) + seen.map({ $0.identity }) {
             var answer = Acquaintance.compare(file, with: known)
             if !known.isRead, known.isSameInode(as: file) { answer = .known }
             if answer == .needsDigest {
@@ -249,10 +296,8 @@ package final class FolderKeeper: Sendable {
         guard let status = try FileSystem.statusIfExists(of: path) else { return true }
         let identity = RecordingIdentity.unread(
             device: status.device, inode: status.inode, size: status.size, modified: status.modified)
-        let cancelled = try await context.list.cancelled(like: identity, at: path, to: folder.destination)
         let seen = try await context.list.seen(like: identity, at: path, to: folder.destination)
-        let dismissed = cancelled.map { $0.identity } + seen.map { $0.identity }
-        if dismissed.contains(where: { !$0.isRead && $0.isSameInode(as: identity) }) { return true }
+        if seen.contains(where: { !$0.identity.isRead && $0.identity.isSameInode(as: identity) }) { return true }
         var group: UploadList.NewGroup?
         if let place = place(of: path) {
             let membership = try await groups.membership(of: path, place) { _ in false }

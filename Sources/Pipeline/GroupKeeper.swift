@@ -45,6 +45,15 @@ struct GroupKeeper {
         return .nobodyLeads
     }
 
+    /// Whether a file that only goes with a recording goes although its bytes are known: its own recording has been taken here, and
+    /// nothing with these bytes has gone with it.
+    func isWanted(_ path: FilePath, _ place: RecordingPlace?, _ identity: RecordingIdentity) async throws -> Bool {
+        guard let place, place.role.isCompanion else { return false }
+        let members = try await members(of: place.group)
+        return members.contains { RecordingPlace($0.recording)?.role.isCompanion == false && $0.state != .waiting }
+            && !members.contains { $0.identity.hasSameContent(as: identity) }
+    }
+
     /// What to tell the folder of a file that needs no more: whether others go with it.
     func settled(_ place: RecordingPlace?) -> Taking {
         guard let place, !place.role.isCompanion else { return .settled }

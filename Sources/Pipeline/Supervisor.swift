@@ -56,8 +56,12 @@ package actor Supervisor {
     package static let mostJobs = 64
     /// How often other processes' changes are looked for.
     private static let pollInterval = Duration.milliseconds(150)
-    /// The same, once nothing has been to do for a while: each look wakes up several threads.
-    private static let quietPollInterval = Duration.milliseconds(400)
+    /// The same, once nothing has been to do for a while: each look wakes up several threads. The list's files are looked at
+    /// in between, which wakes up one.
+    private static let quietPollInterval = Duration.milliseconds(350)
+    private static let quietPolls = 4
+    /// How often the list itself is looked for, in polls.
+    private static let placePolls = 20
     private static let quietAfter = Duration.seconds(5)
     private static let restingTime = Duration.seconds(5)
     private static let listTroubleWait = Duration.seconds(2)
@@ -250,6 +254,8 @@ package actor Supervisor {
 
     /// Waits until something has changed, an item is due, or a moment has passed in which a lock may have come free.
     private func rest() async {
+        // The last bell may have rung while the list was asked.
+        if isStopping || isOver { return }
         await withCheckedContinuation { bells.append($0) }
     }
 
@@ -284,6 +290,7 @@ package actor Supervisor {
                     if present != writes { lastWrite = .now }
                     writes = present
                 }
+                if polls % Self.placePolls == 0, !context.list.isInPlace { throw ListError.removed(context.list.path) }
                 if polls % 6 == 0 {
                     leaveStalled()
                     // Not for what takes less than a second.
@@ -306,14 +313,24 @@ package actor Supervisor {
             }
             alive()
             polls += 1
-            let isQuiet = claims.isEmpty && !outlook.isOpen && !isEnding && lastWrite + Self.quietAfter < .now
-            // Cancellation only means that the loop ends.
-            try? await Task.sleep(for: isQuiet ? Self.quietPollInterval : Self.pollInterval)
+            await pause(claims.isEmpty && !outlook.isOpen && !isEnding && lastWrite + Self.quietAfter < .now)
         }
         inhibitor.hold(false)
         debts.cancel()
         await debts.value
         ring()
+    }
+
+    /// Until the next look; longer when it is quiet, but not once the list's files have changed.
+    private func pause(_ isQuiet: Bool) async {
+        // Cancellation only means that the loop ends.
+        guard isQuiet else { return (try? await Task.sleep(for: Self.pollInterval)) ?? () }
+        let stamp = context.list.stamp
+        for _ in 0..<Self.quietPolls where !Task.isCancelled && !isStopping {
+            try? await Task.sleep(for: Self.quietPollInterval)
+            alive()
+            if context.list.stamp != stamp { return }
+        }
     }
 
     /// Tells what becomes of items that were asked for here while another process works on them.

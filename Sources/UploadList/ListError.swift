@@ -8,6 +8,7 @@ package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
     case locked(FilePath)
     case full(FilePath)
     case damaged(FilePath)
+    case removed(FilePath)
     case unusable(FilePath, String)
 
     package var description: String {
@@ -21,6 +22,9 @@ package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
         case .damaged(let path):
             "the upload list \(path.text.printable) is damaged; “ingest clean” sets it aside and takes in what the cache "
                 + "holds"
+        case .removed(let path):
+            "the upload list \(path.text.printable) has been removed or replaced while it was in use; start again, and “ingest "
+                + "clean” takes in what the cache holds"
         case .unusable(let path, let reason):
             "the upload list \(path.text.printable) cannot be used: \(reason.printable)"
         }
@@ -30,7 +34,7 @@ package enum ListError: Error, Hashable, Sendable, CustomStringConvertible {
     package var isTemporary: Bool {
         switch self {
         case .locked, .full: true
-        case .newer, .damaged, .unusable: false
+        case .newer, .damaged, .removed, .unusable: false
         }
     }
 

@@ -89,8 +89,9 @@ enum Schema {
         CREATE INDEX seen_by_content ON seen (destination, source_size, source_fingerprint);
 
         INSERT INTO seen (destination, source_size, source_fingerprint, identity, recording, item, outcome, time)
-            SELECT destination, source_size, source_fingerprint, identity, recording, id, 'brought', updated
-            FROM items WHERE state = 'done';
+            SELECT destination, source_size, source_fingerprint, identity, recording, id,
+                CASE state WHEN 'done' THEN 'brought' ELSE 'dismissed' END, updated
+            FROM items WHERE state IN ('done', 'cancelled');
 
         -- Files that are one recording: what their paths have in common.
         ALTER TABLE items ADD COLUMN group_key BLOB;
@@ -106,7 +107,6 @@ enum Schema {
             WHERE after_state = 'held' AND instr(options, '"freesBelow":') > 0;
         CREATE INDEX items_by_path ON items (recording) WHERE state NOT IN ('done', 'cancelled');
         CREATE INDEX items_unfinished ON items (state) WHERE state NOT IN ('done', 'cancelled');
-        CREATE INDEX items_cancelled ON items (recording) WHERE state = 'cancelled';
         """,
     ]
 

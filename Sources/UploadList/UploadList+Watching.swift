@@ -135,26 +135,6 @@ extension UploadList {
             [.blob(recording.bytes), .text(destination.text)], ItemRow.item)
     }
 
-    /// Cancelled items of recordings that may be this one, up to 100.
-    package func cancelled(
-        like identity: RecordingIdentity, at recording: FilePath, to destination: DestinationAddress
-    ) throws -> [Item] {
-        try guarded {
-            try connection.rows(
-                """
-                SELECT \(ItemRow.columns) FROM items
-                WHERE destination = ?1 AND state = 'cancelled' AND source_size = ?2 AND source_fingerprint = ?3
-                UNION ALL SELECT \(ItemRow.columns) FROM items
-                WHERE destination = ?1 AND state = 'cancelled' AND source_fingerprint = ?4 AND recording = ?5
-                ORDER BY id DESC LIMIT 100
-                """,
-                [
-                    .text(destination.text), .integer(identity.size.value), .text(identity.fingerprint.hex),
-                    .text(SHA256Digest.none.hex), .blob(recording.bytes),
-                ], ItemRow.item)
-        }
-    }
-
     // MARK: - Files that are one recording
 
     /// The newest items, up to 100, of groups with this key.
@@ -193,6 +173,15 @@ extension UploadList {
                 WHERE after_state = 'held' AND retry_at <= ? ORDER BY retry_at LIMIT 64
                 """,
                 [.real(now.timeIntervalSince1970)], ItemRow.item)
+        }
+    }
+
+    /// Done items whose recording still stays.
+    package func held(to destination: DestinationAddress) throws -> [Item] {
+        try guarded {
+            try connection.rows(
+                "SELECT \(ItemRow.columns) FROM items WHERE after_state = 'held' AND destination = ?",
+                [.text(destination.text)], ItemRow.item)
         }
     }
 

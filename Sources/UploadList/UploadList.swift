@@ -16,6 +16,8 @@ package actor UploadList {
     private let lockFile: SharedDescriptor
     let connection: Connection
     private let executor: QueueExecutor
+    /// The file that was opened, to know it again.
+    private let opened: FileStatus
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
 
@@ -52,6 +54,7 @@ package actor UploadList {
                 "the upload list \(path.text.printable) was damaged; it is kept as \(aside.text.printable), and a new one "
                 + "begins. “ingest clean” takes in what the cache holds"
         }
+        opened = try FileSystem.status(of: path)
     }
 
     private static func open(_ path: FilePath) throws -> Connection {
@@ -613,6 +616,17 @@ package actor UploadList {
         try guarded {
             [try connection.dataVersion(), try connection.row("SELECT total_changes()") { $0.integer(0) } ?? 0]
         }
+    }
+
+    /// Changes when anybody writes to the list: what its files look like. Quick, and cheaper than to ask SQLite.
+    package nonisolated var stamp: [FileStatus?] {
+        [path, path.parent.appending("list.sqlite-wal")].map { try? FileSystem.statusIfExists(of: $0) }
+    }
+
+    /// Whether the file is still the one that was opened.
+    package nonisolated var isInPlace: Bool {
+        guard let there = try? FileSystem.statusIfExists(of: path) else { return false }
+        return there.inode == opened.inode && there.device == opened.device
     }
 
     // MARK: - Errors

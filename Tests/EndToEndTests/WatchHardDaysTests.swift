@@ -304,7 +304,9 @@ struct WatchHardDaysTests {
             "/usr/bin/env", ["unshare", "-Ur", "/bin/sh", "-c", command], environment: home.environment,
             directory: home.path)
         try await eventually("what lay there has arrived") { try arrived.count == 5 }
-        for name in ["b", "c", "e", "new"] { try put(Self.whole + Array((name + "2").utf8), at: "\(name)/2\(name).mp4") }
+        for name in ["b", "c", "e", "new"] {
+            try put(Self.whole + Array((name + "2").utf8), at: "\(name)/2\(name).mp4")
+        }
         try await eventually("what came has arrived") { try arrived.count == 9 }
         try await stop(watching)
         let told = watching.errors.components(separatedBy: "fs.inotify.max_user_watches=").count - 1

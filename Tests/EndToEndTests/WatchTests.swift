@@ -298,9 +298,11 @@ struct WatchTests {
         #expect(FileManager.default.fileExists(atPath: folder + "/other.mov"))
         try copy("upright.mov", to: "third.mov")
         let short = try await watch(["--after=delete", "--free-below", "100000TiB"])
-        try await eventually("it goes") { !FileManager.default.fileExists(atPath: folder + "/third.mov") }
+        try await eventually("they go") {
+            ["third.mov", "other.mov"].allSatisfy { !FileManager.default.fileExists(atPath: folder + "/" + $0) }
+        }
         try await stop(short)
-        #expect(FileManager.default.fileExists(atPath: folder + "/other.mov"), "its item keeps what it was given")
+        #expect(!FileManager.default.fileExists(atPath: folder + "/other.mov"), "what stays is asked for anew as well")
     }
 
     @Test("a recording that cannot be taken away is told of once and left alone")
@@ -331,6 +333,65 @@ struct WatchTests {
         #expect(try await home.items().count == 2)
         let refused = try await home.run(["watch", "in/data/ingest/received"], variables)
         #expect(refused.status == 2 && refused.errors.contains("files of its own"), "\(refused.errors)")
+    }
+
+    @Test("--after leaves alone what lies beyond links, and what nothing proves stays a while")
+    func careful() async throws {
+        try copy("whole.mp4", to: "../archive/only.mp4")
+        try FileManager.default.createSymbolicLink(atPath: folder + "/archive", withDestinationPath: "../archive")
+        let watching = try await watch(["--after=delete", "--settle", "0.1s"])
+        try copy("capture.mov", to: "take.mov")
+        try home.directory.write(TestBytes.make(50_000), to: "in/take.ts")
+        try await eventually("they are done") {
+            ["only.mp4", "take.mov", "take.ts"].allSatisfy { watching.errors.contains("\($0): done") }
+        }
+        try await eventually("the one is gone") { !FileManager.default.fileExists(atPath: folder + "/take.mov") }
+        #expect(FileManager.default.fileExists(atPath: home.path + "/archive/only.mp4"))
+        #expect(watching.errors.contains("is reached through a symbolic link"))
+        let held = try await home.items().filter { $0["after"] as? String == "held" }
+        #expect(held.compactMap { ($0["file"] as? String)?.hasSuffix("/take.ts") } == [true])
+        try await stop(watching)
+        // Taken back, it is not done.
+        let kept = try await watch()
+        try await wait(until: "it is taken back") { $0.allSatisfy { $0["after"] as? String != "held" } }
+        try await stop(kept)
+        #expect(FileManager.default.fileExists(atPath: folder + "/take.ts"))
+    }
+
+    @Test("what a receiver keeps in a folder has arrived already")
+    func receiversStore() async throws {
+        let receiver = try home.start(["receive", "--listen", "127.0.0.1:0", "--store", folder + "/store"])
+        try await eventually("it listens") { receiver.output.contains("listening on ") }
+        let address = receiver.output.trimmingCharacters(in: .whitespacesAndNewlines).replacingOccurrences(
+            of: "listening on ", with: "")
+        try copy("capture.mov", to: "take.mov")
+        let watching = try await watch(["--to", "block+\(address)/upload", "--compress=fast", "--rescan", "1s"])
+        try await eventually("it is done") { watching.errors.contains("take.mov: done") }
+        try await Task.sleep(for: .seconds(3))
+        try await stop(watching)
+        #expect(try await home.items().count == 1)
+        receiver.send(SIGTERM)
+    }
+
+    @Test("a recording that was cancelled is brought when it is forgotten")
+    func cancelledAndForgotten() async throws {
+        try copy("whole.mp4", to: "take.mp4")
+        let watching = try await watch(["--to", "block+http://127.0.0.1:9/up"])
+        try await wait(until: "it is on the list") { !$0.isEmpty }
+        #expect(try await home.run(["cancel", "1"]).status == 0)
+        #expect(try await home.run(["watch", "--forget", "1"]).status == 0)
+        try await wait(until: "it is there again") { $0.count == 2 }
+        try await stop(watching)
+    }
+
+    @Test("a list that is taken away under a running program ends it in words")
+    func listRemoved() async throws {
+        let watching = try await watch()
+        for name in ["list.sqlite", "list.sqlite-wal", "list.sqlite-shm"] {
+            try FileManager.default.removeItem(atPath: home.path + "/.local/state/ingest/" + name)
+        }
+        let outcome = try await watching.wait()
+        #expect(outcome.status == 1 && outcome.errors.contains("has been removed or replaced"), "\(outcome.errors)")
     }
 
     // MARK: - Recordings that are several files
@@ -366,6 +427,22 @@ struct WatchTests {
         let names = home.received
         #expect(Set(names.map { $0.prefix { $0.isNumber } }).count == 1, "\(names)")
         #expect(received == ["C0001.SRT", "C0001.mp4", "C0001M01.XML"], "\(received)")
+    }
+
+    @Test(
+        "equal metadata of two clips goes with each of them; in a directory of another name it is known with its clip")
+    func equalSidecars() async throws {
+        for (name, fixture) in [("A1", "capture.mov"), ("A2", "upright.mov")] {
+            try copy(fixture, to: "card/\(name).MP4")
+            try copy("text.mov", to: "card/\(name).XML")
+        }
+        let watching = try await watch(["--settle", "0.1s"])
+        try await wait(until: "all are done") { $0.count == 4 && $0.allSatisfy { $0["state"] as? String == "done" } }
+        try FileManager.default.moveItem(atPath: folder + "/card", toPath: folder + "/renamed")
+        try copy("damaged.mp4", to: "other.mp4")
+        try await eventually("another is done") { watching.errors.contains("other.mp4: done") }
+        try await stop(watching)
+        #expect(try await home.items().count == 5)
     }
 
     @Test("chapters are one recording: --after waits for the last of them")

@@ -383,7 +383,6 @@ struct UploadListTests {
             DROP INDEX items_held_for_room;
             DROP INDEX items_unfinished;
             DROP TABLE forgettings;
-            DROP INDEX items_cancelled;
             DROP INDEX items_by_path;
             DROP INDEX items_open;
             ALTER TABLE items DROP COLUMN after_state;

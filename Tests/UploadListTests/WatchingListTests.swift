@@ -128,14 +128,6 @@ struct WatchingListTests {
                 "items_by_path (recording=?)"
             ),
             (
-                "FROM items WHERE destination = 'x' AND state = 'cancelled' AND source_size = 1 AND source_fingerprint = 'f'",
-                "items_by_recording (destination=? AND source_size=? AND source_fingerprint=?)"
-            ),
-            (
-                "FROM items WHERE destination = 'x' AND state = 'cancelled' AND source_fingerprint = 'f' AND recording = x'00'",
-                "items_cancelled (recording=?)"
-            ),
-            (
                 "FROM items WHERE group_key = x'00' AND destination = 'x' ORDER BY id DESC LIMIT 100",
                 "items_by_group_key (group_key=? AND destination=?)"
             ),
