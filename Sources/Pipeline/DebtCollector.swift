@@ -10,6 +10,7 @@ package struct DebtCollector: Sendable {
 
     /// Seconds after which a debt is given up: by then servers drop what nobody goes on with.
     private static let longest = 7.0 * 86_400
+    private static let interval = Duration.seconds(5)
 
     package init(context: PipelineContext) {
         self.context = context
@@ -40,7 +41,7 @@ package struct DebtCollector: Sendable {
         while !Task.isCancelled {
             await payDue()
             // Cancellation only means that the loop ends.
-            try? await Task.sleep(for: .seconds(2))
+            try? await Task.sleep(for: Self.interval)
         }
     }
 

@@ -49,6 +49,7 @@ package actor Supervisor {
     private var isOver = false
     private var failure: (any Error)?
     private var bells: [CheckedContinuation<Void, Never>] = []
+    private var nap: Task<Void, Never>?
     /// Those who want to hear that another process has written to the list.
     private var listeners: [AsyncStream<Void>.Continuation] = []
 
@@ -56,10 +57,8 @@ package actor Supervisor {
     package static let mostJobs = 64
     /// How often other processes' changes are looked for.
     private static let pollInterval = Duration.milliseconds(150)
-    /// The same, once nothing has been to do for a while: each look wakes up several threads. The list's files are looked at
-    /// in between, which wakes up one.
-    private static let quietPollInterval = Duration.milliseconds(350)
-    private static let quietPolls = 4
+    /// The same, once nothing has been to do for a while: each look wakes up several threads. `ListBell` ends it.
+    private static let quietPollInterval = Duration.seconds(2)
     /// How often the list itself is looked for, in polls.
     private static let placePolls = 20
     private static let quietAfter = Duration.seconds(5)
@@ -275,6 +274,8 @@ package actor Supervisor {
         var lastWrite = ContinuousClock.now
         var settings = -1
         var nextRelease = ContinuousClock.now
+        let bell = ListBell(context.list) { Task { await self.wakeUp() } }
+        defer { bell.stop() }
         var polls = 0
         while !Task.isCancelled {
             do {
@@ -323,14 +324,20 @@ package actor Supervisor {
 
     /// Until the next look; longer when it is quiet, but not once the list's files have changed.
     private func pause(_ isQuiet: Bool) async {
-        // Cancellation only means that the loop ends.
-        guard isQuiet else { return (try? await Task.sleep(for: Self.pollInterval)) ?? () }
-        let stamp = context.list.stamp
-        for _ in 0..<Self.quietPolls where !Task.isCancelled && !isStopping {
-            try? await Task.sleep(for: Self.quietPollInterval)
-            alive()
-            if context.list.stamp != stamp { return }
+        // Cancellation only means that the loop ends, or that the list has changed.
+        guard isQuiet, !isStopping else { return (try? await Task.sleep(for: Self.pollInterval)) ?? () }
+        let nap = Task { (try? await Task.sleep(for: Self.quietPollInterval)) ?? () }
+        self.nap = nap
+        await withTaskCancellationHandler {
+            await nap.value
+        } onCancel: {
+            nap.cancel()
         }
+        self.nap = nil
+    }
+
+    private func wakeUp() {
+        nap?.cancel()
     }
 
     /// Tells what becomes of items that were asked for here while another process works on them.

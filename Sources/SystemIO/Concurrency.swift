@@ -122,6 +122,11 @@ package final class QueueExecutor: SerialExecutor {
 }
 
 package enum Pause {
+    /// On the calling thread, less than a second.
+    package static func seconds(_ seconds: Double) {
+        usleep(UInt32(seconds * 1e6))
+    }
+
     /// Ten milliseconds on the calling thread, between two looks at a lock that nobody can wait for.
     package static func briefly() {
         usleep(10_000)
