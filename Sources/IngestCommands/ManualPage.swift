@@ -44,6 +44,12 @@ enum ManualPage {
             out += ".TP\n\\fB\(escaped(key.name))\\fR\(escaped(key.valueSynopsis.replacing(" ", with: " = ")))\n"
             out += escaped(sentence(key.helpWithDefault)) + (key.isRepeatable ? " May be an array.\n" : "\n")
         }
+        let names = OptionDeclaration.of(.watch).map { $0.spec.name }.filter {
+            OptionDeclaration.ofFolders.contains($0)
+        }
+        out +=
+            ".PP\nA table \\fB[watch.\\fINAME\\fB]\\fR is for \\fBingest watch\\fR without operands: \\fBfolder\\fR, one or an "
+        out += "array, and what holds for it: \(names.map { escaped($0) }.joined(separator: ", ")).\n"
         out += ".PP\nAn example:\n.PP\n.nf\n.RS\n"
         out += """
             to = "archive"
@@ -55,6 +61,11 @@ enum ManualPage {
             token\\-file = "~/.config/ingest/archive.token"
             limit\\-rate = "2MiB"
             timetable = ["mon\\-fri 08:00\\-18:00 500k"]
+
+            [watch.cards]
+            folder = "/media/cards"
+            after = "delete"
+            keep\\-for = "7d"
 
             """
         return out + ".RE\n.fi\n"
