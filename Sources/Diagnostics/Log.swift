@@ -69,9 +69,12 @@ package struct Log: Sendable {
 
 extension LogLine {
     /// The line as text: `receiver: received file=a.mp4 size=3.4 MiB`.
-    package var text: String {
+    package var text: String { "\(label): \(words)" }
+
+    /// The same for those who know which part of the program speaks.
+    package var words: String {
         let pairs = fields.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-        return ([label + ": " + message] + pairs).joined(separator: " ")
+        return ([message] + pairs).joined(separator: " ")
     }
 }
 

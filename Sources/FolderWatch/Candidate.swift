@@ -32,9 +32,9 @@ struct Candidate {
     var signature: FileSignature?
     /// Since when it has been as it is.
     var quietSince: ContinuousClock.Instant
-    var reason: String?
+    var reason: WaitingReason?
     /// What others were told last, and when.
-    var told: (reason: String, at: ContinuousClock.Instant)?
+    var told: (reason: WaitingReason?, at: ContinuousClock.Instant)?
 
     init(at now: ContinuousClock.Instant) {
         firstSeen = now
@@ -43,7 +43,7 @@ struct Candidate {
         quietSince = now
     }
 
-    var isBeingWritten: Bool { reason == Readiness.beingWritten }
+    var isBeingWritten: Bool { reason == .writer }
 
     /// So long after news of a file a writer may be seen who has gone.
     static let freshness = Duration.milliseconds(50)
@@ -53,7 +53,7 @@ struct Candidate {
     private static let tellingInterval = Duration.seconds(5)
 
     /// The reason that others should hear now, if any.
-    mutating func newsToTell(at now: ContinuousClock.Instant) -> String? {
+    mutating func newsToTell(at now: ContinuousClock.Instant) -> WaitingReason? {
         guard let reason, now - firstSeen >= Self.silence, told?.reason != reason else { return nil }
         if let told, now - told.at < Self.tellingInterval { return nil }
         told = (reason, now)

@@ -1,6 +1,15 @@
 package import IngestModel
 package import SystemIO
 
+/// A recording that is finished.
+package struct FinishedRecording: Sendable {
+    package let path: FilePath
+    /// What was looked at; by now something else may stand there.
+    package let status: FileStatus
+    /// Whether its container shows it to be complete; if not, it has only been quiet.
+    package let isProven: Bool
+}
+
 /// What becomes of a recording that is finished.
 package enum Taking: Hashable, Sendable {
     /// It is on the list, or known; nothing more is to be done until it changes.
@@ -23,6 +32,8 @@ package enum FolderNotice: Hashable, Sendable {
     /// This directory is polled, because other machines may write there.
     case isPolled(FilePath)
     case isUnreadable(FilePath, reason: String)
+    /// A receiver keeps here what has arrived; it is left alone.
+    case isReceived(FilePath)
     /// Events were lost; everything is looked at anew.
     case hasLostEvents
 }
@@ -31,15 +42,12 @@ package enum FolderNotice: Hashable, Sendable {
 package protocol FolderObserver: Sendable {
     /// The recording is finished.
     ///
-    /// - Parameters:
-    ///   - path: where it lies.
-    ///   - status: as which it was found to be finished; by now another may be there.
     /// - Returns: what becomes of it.
-    func take(_ path: FilePath, as status: FileStatus) -> Taking
+    func take(_ recording: FinishedRecording) -> Taking
     /// It is not finished yet, for this reason; comes again when the reason changes.
     ///
     /// - Returns: `false` to be told again a little later.
-    func waits(_ path: FilePath, for reason: String) -> Bool
+    func waits(_ path: FilePath, for reason: WaitingReason) -> Bool
     /// A file is not waited for any more: it has gone, or got another name.
     func isGone(_ path: FilePath)
     /// Everything has been looked at; these files are being waited for.

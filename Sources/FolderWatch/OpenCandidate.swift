@@ -25,6 +25,12 @@ final class OpenCandidate {
         return now.size == status.size && now.modified == status.modified
     }
 
+    /// Whether it begins like a text: no byte that a text would not have.
+    var isText: Bool {
+        guard let bytes = try? file.descriptor.read(at: 0, count: 1024), !bytes.isEmpty else { return false }
+        return bytes.allSatisfy { (0x20...0x7E).contains($0) || (0x09...0x0D).contains($0) }
+    }
+
     /// A lease says nothing of other machines.
     private func hasWriter() -> Bool? {
         let answer = file.descriptor.hasWriter()

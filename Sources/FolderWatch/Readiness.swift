@@ -23,11 +23,10 @@ package struct Look: Sendable {
 
 /// Whether a recording is finished: first the kernel is asked, then the container, then the clock.
 package enum Readiness: Hashable, Sendable {
-    case finished
+    /// `isProven`: by the container; if not, by the clock.
+    case finished(isProven: Bool)
     /// Not yet, for this reason; another look in so many seconds, unless something happens before.
-    case waits(for: String, lookAgain: Double)
-
-    package static let beingWritten = ItemLife.beingWritten
+    case waits(for: WaitingReason, lookAgain: Double)
 
     /// Seconds between two looks at a file that somebody writes: nothing tells when a memory map ends.
     private static let writerInterval = 0.5
@@ -35,26 +34,27 @@ package enum Readiness: Hashable, Sendable {
     private static let emptyInterval = 5.0
 
     package static func judge(_ look: Look, _ rules: WatchRules) -> Readiness {
-        if look.hasWriter == true { return .waits(for: beingWritten, lookAgain: writerInterval) }
-        if look.size.value == 0 { return .waits(for: "it is empty", lookAgain: emptyInterval) }
+        if look.hasWriter == true { return .waits(for: .writer, lookAgain: writerInterval) }
+        if look.size.value == 0 { return .waits(for: .lacking("it is empty"), lookAgain: emptyInterval) }
         if look.age >= 0, look.age < rules.youngest {
             return .waits(
-                for: "it changed less than \(Int(rules.youngest)) s ago", lookAgain: rules.youngest - look.age)
+                for: .passing("it changed less than \(Int(rules.youngest)) s ago"), lookAgain: rules.youngest - look.age
+            )
         }
         switch (look.hasWriter, look.proof) {
-        case (_, .incomplete(let clause)): return .waits(for: clause, lookAgain: incompleteInterval)
-        case (false, .complete): return .finished
+        case (_, .incomplete(let clause)): return .waits(for: .lacking(clause), lookAgain: incompleteInterval)
+        case (false, .complete): return .finished(isProven: true)
         case (false, _):
             // With nobody writing, its own time counts too: what lay there before is not waited for.
-            return settled(max(look.quietFor, look.age), rules)
-        case (_, _): return settled(look.quietFor, rules)
+            return settled(max(look.quietFor, look.age), look, rules)
+        case (_, _): return settled(look.quietFor, look, rules)
         }
     }
 
-    private static func settled(_ seconds: Double, _ rules: WatchRules) -> Readiness {
-        if seconds >= rules.settlingTime { return .finished }
+    private static func settled(_ seconds: Double, _ look: Look, _ rules: WatchRules) -> Readiness {
+        if seconds >= rules.settlingTime { return .finished(isProven: look.proof == .complete) }
         return .waits(
-            for: "it may still be written; nothing proves that it is complete",
+            for: .passing("it may still be written; nothing proves that it is complete"),
             lookAgain: max(0.02, rules.settlingTime - seconds))
     }
 }

@@ -41,6 +41,7 @@ final class WatchLoop {
     private var wasToldOfLimit = false
     private var wasToldOfNetwork = false
     private var unreadable: Set<FilePath> = []
+    private var stores: Set<FilePath> = []
     private var wasWritten = false
 
     private static let rootInterval = Duration.seconds(1)
@@ -243,8 +244,11 @@ final class WatchLoop {
     private func watch(_ directory: FilePath) -> Bool {
         guard let status = try? FileSystem.status(of: directory), status.kind == .directory else { return false }
         if let real = try? FileSystem.resolved(directory), rules.own.contains(real) { return false }
-        // What a receiver keeps has arrived already.
-        if FileSystem.exists(directory.appending(".ingest")) { return false }
+        // What a receiver keeps has arrived already; unless it is meant, to be handed on.
+        if directory != root, FileSystem.exists(directory.appending(".ingest")) {
+            if stores.insert(directory).inserted { observer.notice(.isReceived(directory)) }
+            return false
+        }
         let place = DirectoryTable.Place(status)
         if let known = table[place], known.path != directory {
             // A link, or a loop of links.
@@ -340,7 +344,7 @@ final class WatchLoop {
         }
         for path in candidates.filter({ $0.value.nextNews.map { $0 <= now } ?? false }).keys {
             guard let reason = candidates[path]?.newsToTell(at: .now) else { continue }
-            if !observer.waits(path, for: reason) { candidates[path]?.told?.reason = "" }
+            if !observer.waits(path, for: reason) { candidates[path]?.told?.reason = nil }
         }
         let isWritten = candidates.values.contains { $0.isBeingWritten }
         if isWritten != wasWritten { observer.isBeingWritten(isWritten) }
@@ -354,7 +358,8 @@ final class WatchLoop {
             opened = try OpenCandidate(path)
         } catch {
             if error.isNotFound { return drop(path) }
-            return wait(path, candidate, for: "it cannot be read: \(error.meaning)", seconds: rules.pollInterval)
+            return wait(
+                path, candidate, for: .passing("it cannot be read: \(error.meaning)"), seconds: rules.pollInterval)
         }
         guard opened.status.kind == .regular else { return drop(path) }
         let signature = FileSignature(opened.status, at: path)
@@ -363,31 +368,37 @@ final class WatchLoop {
             candidate.quietSince = .now
         }
         if let partner = partner(of: path) {
-            return wait(path, candidate, for: "“\(partner.text.printable)” stands beside it", seconds: 1)
+            return wait(path, candidate, for: .passing("“\(partner.text.printable)” stands beside it"), seconds: 1)
         }
         let quietFor = (.now - candidate.quietSince) / .seconds(1)
         switch Readiness.judge(opened.look(quietFor: quietFor), rules) {
         case .waits(let reason, let seconds):
             // The kernel tells of a close a moment before it ceases to count the writer.
-            let isFresh = reason == Readiness.beingWritten && .now - candidate.heardAt < Candidate.freshness
+            let isFresh = reason == .writer && .now - candidate.heardAt < Candidate.freshness
             wait(path, candidate, for: reason, seconds: isFresh ? 0.01 : seconds)
-        case .finished:
-            guard opened.isUnchanged() else { return wait(path, candidate, for: Readiness.beingWritten, seconds: 0.1) }
-            take(path, candidate, signature, opened.status)
+        case .finished(let isProven):
+            guard opened.isUnchanged() else { return wait(path, candidate, for: .writer, seconds: 0.1) }
+            // Source code and camera files share some extensions; no recording is text.
+            if !isProven, !isNamed(path), opened.isText { return settle(path, signature) }
+            take(FinishedRecording(path: path, status: opened.status, isProven: isProven), candidate, signature)
         }
     }
 
-    private func wait(_ path: FilePath, _ candidate: Candidate, for reason: String, seconds: Double) {
+    private func wait(_ path: FilePath, _ candidate: Candidate, for reason: WaitingReason, seconds: Double) {
         var candidate = candidate
         candidate.reason = reason
         candidate.due = .now + .seconds(seconds)
         candidates[path] = candidate
     }
 
-    private func take(
-        _ path: FilePath, _ candidate: Candidate, _ signature: FileSignature, _ status: FileStatus
-    ) {
-        switch observer.take(path, as: status) {
+    /// Whether somebody has said that such files are meant, or it goes with a recording, whatever it holds.
+    private func isNamed(_ path: FilePath) -> Bool {
+        !rules.includes.isEmpty || RecordingPlace(path)?.role.isCompanion == true
+    }
+
+    private func take(_ recording: FinishedRecording, _ candidate: Candidate, _ signature: FileSignature) {
+        let path = recording.path
+        switch observer.take(recording) {
         case .settled: settle(path, signature)
         case .leads(let group):
             settle(path, signature)

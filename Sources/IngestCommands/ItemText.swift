@@ -77,9 +77,7 @@ enum ItemText {
     }
 
     private static func waitingHint(_ item: Item, _ attendance: Attendance) -> String {
-        // Nobody has it open, and it lacks something.
-        let isLeft = item.fault.map { !$0.reason.contains(ItemLife.beingWritten) } ?? false
-        return (isLeft ? " If nobody finishes it, “ingest FILE” uploads it as it is." : "")
+        (item.fault?.code == .incomplete ? " If nobody finishes it, “ingest FILE” uploads it as it is." : "")
             + (attendance == .nobody ? " Nobody watches it; “ingest watch” goes on" : "")
     }
 

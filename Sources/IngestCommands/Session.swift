@@ -120,7 +120,7 @@ struct CommandFailure: Error {
 enum LogSink {
     static func log(_ context: CommandContext, _ options: Options, lowest: LogLevel = .warning) -> Log {
         Log("ingest", lowest: options.verbose ? .debug : options.quiet ? .error : lowest) { line in
-            context.say(line.text, line.level)
+            context.say(line.words, line.level)
         }
     }
 }

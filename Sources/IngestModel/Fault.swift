@@ -4,7 +4,7 @@
 package struct Fault: Error, Hashable, Codable, Sendable {
     package enum Code: String, Codable, Sendable, CaseIterable {
         // The recording
-        case recordingMissing, recordingUnreadable, recordingChanged, notAFile, notFinished
+        case recordingMissing, recordingUnreadable, recordingChanged, notAFile, notFinished, incomplete
         // The media process
         case notMedia, notFinalised, damaged, nothingToEncode, encoderFailed, encoderCrashed, encoderHung, verification
         case mediaProgramMissing
@@ -50,7 +50,9 @@ extension Fault.Code {
     /// Whether doing the same again can end otherwise once something outside the recording and its options has changed.
     package var isCuredByRetrying: Bool {
         switch self {
-        case .notAFile, .notMedia, .notFinalised, .damaged, .nothingToEncode, .verification, .recordingMissing: false
+        case .notAFile, .incomplete, .notMedia, .notFinalised, .damaged, .nothingToEncode, .verification,
+            .recordingMissing:
+            false
         default: true
         }
     }

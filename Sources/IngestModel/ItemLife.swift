@@ -65,9 +65,10 @@ package enum ItemLife {
         /// The process stops working on the item; everything is kept.
         case interrupted
         /// Seen in a watched folder, but not finished, for this reason; or not any more, before it was copied.
-        case waited(for: String)
-        /// The recording is finished, or has changed before it was copied: it is taken as it now is, and at once.
-        case renewed(RecordingIdentity)
+        case waited(Fault)
+        /// The recording is finished, or has changed before it was copied: it is taken as it now is, with these options or those
+        /// it has, and at once.
+        case renewed(RecordingIdentity, ItemOptions?)
         /// The recording lies elsewhere now.
         case relocated(FilePath)
         case wished(Wish)
@@ -76,9 +77,6 @@ package enum ItemLife {
         /// Its recording was given again, with these options: it goes on, whatever held it up.
         case takenUp(ItemOptions)
     }
-
-    /// Why a recording waits that somebody has open.
-    package static let beingWritten = "it is still being written"
 
     /// Seconds that a recording is left alone that was still growing.
     package static let settlingTime = 5.0
@@ -238,15 +236,15 @@ package struct Transition: Sendable {
         case .interrupted:
             if item.state.isRunnable { item.state = item.resumptionState }
             if item.seal == nil, item.state == .queued { item.cleanup = .pending }
-        case .waited(let reason):
-            item.fault = Fault(.notFinished, reason, retry: .later(after: nil))
+        case .waited(let fault):
+            item.fault = fault
             if item.state == .queued, item.seal == nil {
                 item.state = .waiting
                 item.retryAt = nil
             }
             isDurable = false
-        case .renewed(let identity):
-            renew(&item, identity)
+        case .renewed(let identity, let options):
+            renew(&item, identity, options)
         case .relocated(let path):
             item.recording = path
         case .wished(let wish):
@@ -337,8 +335,9 @@ package struct Transition: Sendable {
         if let keepsFor, let done { item.retryAt = done.addingTimeInterval(keepsFor) }
     }
 
-    private func renew(_ item: inout Item, _ identity: RecordingIdentity) {
+    private func renew(_ item: inout Item, _ identity: RecordingIdentity, _ options: ItemOptions?) {
         guard item.seal == nil, !item.state.isFinished else { return }
+        if let options { item.options = options }
         item.identity = identity
         if item.state == .waiting || item.state == .failed { item.state = .queued }
         progress(&item)

@@ -3,7 +3,7 @@ package import FolderWatch
 import FoundationEssentials
 package import IngestModel
 import Synchronization
-package import SystemIO
+import SystemIO
 import UploadList
 import VideoCache
 
@@ -30,10 +30,13 @@ package final class FolderKeeper: Sendable {
     private let say: @Sendable (String) -> Void
     private let groups: GroupKeeper
     private let trouble = Mutex<ContinuousClock.Instant?>(nil)
+    /// Directories behind links of which it was said that `--after` leaves them alone.
+    private let linked = Mutex<Set<FilePath>>([])
 
     private static let troubleInterval = Duration.seconds(300)
     /// Seconds until a recording is looked at again that cannot be decided on yet.
     private static let indecision = 2.0
+    private static let glance = 0.1
 
     /// - Parameters:
     ///   - context: list and cache.
@@ -64,20 +67,28 @@ package final class FolderKeeper: Sendable {
     /// What `--after` still owes to recordings of this folder is done as it is asked for now, or not at all.
     private func adoptHeld() async throws {
         let (root, now) = (folder.path, folder.options)
-        for item in try await context.list.held(to: folder.destination)
-        where item.options.isWatched == true && item.recording.isWithin(root) {
-            let stays = [now.keepsFor, max(now.keepsFor ?? 0, Self.unprovenStay)]
-            let isSame =
-                item.options.after == now.after && item.options.freesBelow == now.freesBelow
-                && stays.contains(item.options.keepsFor)
-            if isSame { continue }
-            guard let lock = try ItemLock.take(item.id, in: context.list) else { continue }
-            defer { withExtendedLifetime(lock) {} }
-            if let current = try await context.list.item(item.id) {
-                _ = try await context.commit(
-                    .disposalChanged(now.after, keepsFor: now.keepsFor, freesBelow: now.freesBelow), to: current)
+        let stays = [now.keepsFor, max(now.keepsFor ?? 0, Self.unprovenStay)]
+        var last = ItemID(0)
+        while true {
+            let page = try await context.list.held(to: folder.destination, after: last, limit: 500)
+            guard let end = page.last else { return }
+            last = end.id
+            for item in page where item.options.isWatched == true && item.recording.isWithin(root) {
+                let isSame =
+                    item.options.after == now.after && item.options.freesBelow == now.freesBelow
+                    && stays.contains(item.options.keepsFor)
+                if !isSame { try await adopt(item.id, now) }
             }
         }
+    }
+
+    private func adopt(_ id: ItemID, _ options: ItemOptions) async throws {
+        guard let lock = try ItemLock.take(id, in: context.list) else { return }
+        defer { withExtendedLifetime(lock) {} }
+        guard let item = try await context.list.item(id) else { return }
+        let event = ItemLife.Event.disposalChanged(
+            options.after, keepsFor: options.keepsFor, freesBelow: options.freesBelow)
+        _ = try await context.commit(event, to: item)
     }
 
     /// Whoever has recordings forgotten wants them to be brought again.
@@ -94,13 +105,15 @@ package final class FolderKeeper: Sendable {
     // MARK: - Finished
 
     /// What to do with a recording that is finished.
-    private func takeUp(_ path: FilePath, as status: FileStatus) async throws -> Taking {
-        let identity = try await offPool { _ in try Recording(path).identity() }
-        guard identity.device == status.device, identity.inode == status.inode, identity.size == status.size,
+    private func takeUp(_ recording: FinishedRecording) async throws -> Taking {
+        let (path, status) = (recording.path, recording.status)
+        // What has gone, or is another one by now, is looked at again.
+        guard let identity = try await offPool({ _ in Recording.identityIfPresent(at: path) }),
+            identity.device == status.device, identity.inode == status.inode, identity.size == status.size,
             identity.modified == status.modified
-        else { return .later(0) }
+        else { return .later(Self.glance) }
         let place = place(of: path)
-        if let taking = try await settleOpenItems(at: path, identity) {
+        if let taking = try await settleOpenItems(recording, identity) {
             return taking == .settled ? groups.settled(place) : taking
         }
         let (meeting, file, known) = try await meet(path, identity)
@@ -109,7 +122,7 @@ package final class FolderKeeper: Sendable {
             let isOwn = try await groups.isWanted(path, place, identity)
             if !isOwn || taking != .settled { return taking == .settled ? groups.settled(place) : taking }
         }
-        var options = try await options(for: path, place)
+        var options = carefulOptions(for: recording)
         var group: UploadList.NewGroup?
         if let place {
             let isKnown = { @Sendable (path: FilePath) in try await self.isKnown(path) }
@@ -135,26 +148,32 @@ package final class FolderKeeper: Sendable {
     }
 
     /// The folder's, made more careful where taking the recording away could take more than was meant.
-    private func options(for path: FilePath, _ place: RecordingPlace?) async throws -> ItemOptions {
+    private func carefulOptions(for recording: FinishedRecording) -> ItemOptions {
         var options = folder.options
         guard options.after != nil else { return options }
-        let isCompanion = place?.role.isCompanion == true
-        let (isDirect, isProven) = try await offPool { _ in
-            let recording = try Recording(path)
-            let proof = try ContainerProof.examine(size: recording.size.value) { offset, count in
-                try Recording(path).file.read(at: offset, count: count)
-            }
-            return (try FileSystem.resolved(path) == path, proof == .complete)
-        }
-        if !isDirect {
+        let path = recording.path
+        if (try? FileSystem.resolved(path)) != path {
             options.after = nil
-            say(
-                "\(path.text.printable) is reached through a symbolic link; “--after” leaves alone what lies beyond links"
-            )
-        } else if !isProven, !isCompanion, options.freesBelow == nil || options.keepsFor != nil {
+            if linked.withLock({ $0.insert(path.parent).inserted }) {
+                say(
+                    "\(path.parent.text.printable) is reached through a symbolic link, or what lies there is one; “--after” "
+                        + "takes nothing away beyond links")
+            }
+        } else if !recording.isProven, RecordingPlace(path)?.role.isCompanion != true,
+            options.freesBelow == nil || options.keepsFor != nil
+        {
             // Its writer may only have closed it for a while.
             options.keepsFor = max(options.keepsFor ?? 0, Self.unprovenStay)
         }
+        return options
+    }
+
+    /// `nil` for what was put on the list by hand, which keeps what it was given there.
+    private func renewedOptions(of item: Item, _ recording: FinishedRecording) -> ItemOptions? {
+        guard item.options.isWatched == true else { return nil }
+        var options = carefulOptions(for: recording)
+        // What goes with a recording is copied, whatever becomes of that.
+        if item.state != .waiting { options.preparation = item.options.preparation }
         return options
     }
 
@@ -165,13 +184,15 @@ package final class FolderKeeper: Sendable {
 
     private func isKnown(_ path: FilePath) async throws -> Bool {
         let identity = try await offPool { _ in Recording.identityIfPresent(at: path) }
-        guard let identity else { return false }
-        if case .known = try await meet(path, identity).meeting { return true }
-        return false
+        guard let identity, case .known(.settled) = try await meet(path, identity).meeting else { return false }
+        return true
     }
 
     /// Items of this path that are on their way, or wait; `nil` if the recording is none of theirs.
-    private func settleOpenItems(at path: FilePath, _ identity: RecordingIdentity) async throws -> Taking? {
+    private func settleOpenItems(
+        _ recording: FinishedRecording, _ identity: RecordingIdentity
+    ) async throws -> Taking? {
+        let path = recording.path
         for item in try await context.list.open(at: path, to: folder.destination) {
             let isLost = item.fault?.code == .recordingMissing
             if item.state != .waiting, !isLost, item.identity.isUnchanged(from: identity) { return .settled }
@@ -184,13 +205,13 @@ package final class FolderKeeper: Sendable {
                 if case .known(let taking) = meeting {
                     if current.cleanup == .pending { return .later(Self.indecision) }
                     // What it was meant for is not here any more.
-                    _ = try await context.commit(.waited(for: "it is known"), to: current)
+                    _ = try await context.commit(.waited(Fault(.notFinished, "it is known")), to: current)
                     try await context.list.forgetWaiting(item.id)
                     return taking
                 }
+                let event = ItemLife.Event.renewed(identity, renewedOptions(of: current, recording))
                 let renewed = try await context.list.commit(
-                    ItemLife.apply(.renewed(identity), to: current, at: context.now()), of: current,
-                    unlessKnownBesides: known)
+                    ItemLife.apply(event, to: current, at: context.now()), of: current, unlessKnownBesides: known)
                 await supervisor.lookNow()
                 return renewed?.identity == identity ? .settled : .later(Self.indecision)
             }
@@ -279,7 +300,7 @@ package final class FolderKeeper: Sendable {
             var now = file
             now.sha256 = nil
             // It may have failed for want of its recording.
-            _ = try await context.commit(.renewed(now), to: moved)
+            _ = try await context.commit(.renewed(now, nil), to: moved)
             await supervisor.lookNow()
         }
         guard file.sha256 != nil, let known = seen.first(where: { $0.identity.hasSameContent(as: file) }),
@@ -292,12 +313,14 @@ package final class FolderKeeper: Sendable {
     // MARK: - Waiting
 
     /// `false` if it has to be noted later, because somebody is at work on its item.
-    private func note(_ path: FilePath, waitsFor reason: String) async throws -> Bool {
+    private func note(_ path: FilePath, waitsFor reason: WaitingReason) async throws -> Bool {
         guard let status = try FileSystem.statusIfExists(of: path) else { return true }
         let identity = RecordingIdentity.unread(
             device: status.device, inode: status.inode, size: status.size, modified: status.modified)
         let seen = try await context.list.seen(like: identity, at: path, to: folder.destination)
         if seen.contains(where: { !$0.identity.isRead && $0.identity.isSameInode(as: identity) }) { return true }
+        // Somebody has brought it as it is.
+        if reason != .writer, try await isKnown(path) { return true }
         var group: UploadList.NewGroup?
         if let place = place(of: path) {
             let membership = try await groups.membership(of: path, place) { _ in false }
@@ -311,11 +334,12 @@ package final class FolderKeeper: Sendable {
                 takenNames: try context.cache.names(), state: .waiting, group: group),
             now: context.now())
         guard Self.mayWait(item) else { return item.seal != nil || item.state != .preparing }
-        if item.state == .waiting, item.fault?.reason == reason { return true }
+        let fault = Fault(reason.isLasting ? .incomplete : .notFinished, reason.words, retry: .later(after: nil))
+        if item.state == .waiting, item.fault == fault { return true }
         guard let lock = try ItemLock.take(item.id, in: context.list) else { return false }
         defer { withExtendedLifetime(lock) {} }
         if let current = try await context.list.item(item.id), Self.mayWait(current) {
-            _ = try await context.commit(.waited(for: reason), to: current)
+            _ = try await context.commit(.waited(fault), to: current)
         }
         return true
     }
@@ -345,18 +369,18 @@ package final class FolderKeeper: Sendable {
                 if isNews { last = .now }
                 return isNews
             }
-            if isNews { context.log.warning("a recording cannot be put on the list", ["reason": "\(error)"]) }
+            if isNews { say("recordings cannot be put on the list for now: \(error)") }
             return otherwise
         }
     }
 }
 
 extension FolderKeeper: FolderObserver {
-    package func take(_ path: FilePath, as status: FileStatus) -> Taking {
-        block(.later(Self.indecision)) { try await self.takeUp(path, as: status) }
+    package func take(_ recording: FinishedRecording) -> Taking {
+        block(.later(Self.indecision)) { try await self.takeUp(recording) }
     }
 
-    package func waits(_ path: FilePath, for reason: String) -> Bool {
+    package func waits(_ path: FilePath, for reason: WaitingReason) -> Bool {
         block(false) { try await self.note(path, waitsFor: reason) }
     }
 
@@ -385,6 +409,8 @@ extension FolderKeeper: FolderObserver {
                 "\(directory.text.printable) lies on a network file system, which tells no news; it is looked at every few "
                     + "seconds")
         case .isUnreadable(let directory, let reason): say("\(directory.text.printable) cannot be listed: \(reason)")
+        case .isReceived(let directory):
+            say("\(directory.text.printable) holds what a receiver has received; it is left alone")
         case .hasLostEvents: context.log.info("events were lost; everything is looked at", ["folder": name])
         }
     }

@@ -46,12 +46,16 @@ struct GroupKeeper {
     }
 
     /// Whether a file that only goes with a recording goes although its bytes are known: its own recording has been taken here, and
-    /// nothing with these bytes has gone with it.
+    /// nothing with these bytes has gone with it, or been given up.
     func isWanted(_ path: FilePath, _ place: RecordingPlace?, _ identity: RecordingIdentity) async throws -> Bool {
         guard let place, place.role.isCompanion else { return false }
         let members = try await members(of: place.group)
-        return members.contains { RecordingPlace($0.recording)?.role.isCompanion == false && $0.state != .waiting }
-            && !members.contains { $0.identity.hasSameContent(as: identity) }
+        guard
+            members.contains(where: { RecordingPlace($0.recording)?.role.isCompanion == false && $0.state != .waiting })
+        else { return false }
+        let dealtWith = try await list.seen(like: identity, at: path, to: destination).map { $0.recording }
+        let underWay = members.filter { $0.identity.hasSameContent(as: identity) }.map { $0.recording }
+        return !(dealtWith + underWay).contains { RecordingPlace($0)?.group == place.group }
     }
 
     /// What to tell the folder of a file that needs no more: whether others go with it.

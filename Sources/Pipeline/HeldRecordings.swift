@@ -39,8 +39,11 @@ struct HeldRecordings {
     /// The file system that the recording lies on, and what is free there; `nil` where it does not lie any more.
     private func room(around recording: FilePath) async throws -> (device: UInt64, free: ByteCount)? {
         try await offPool { _ in
-            guard let directory = try? FileSystem.open(recording.parent, .directory) else { return nil }
-            return (try directory.status().device, try directory.freeSpace())
+            // A disk that cannot be asked now is asked again.
+            guard let directory = try? FileSystem.open(recording.parent, .directory),
+                let status = try? directory.status(), let free = try? directory.freeSpace()
+            else { return nil }
+            return (status.device, free)
         }
     }
 }

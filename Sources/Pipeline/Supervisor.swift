@@ -59,8 +59,6 @@ package actor Supervisor {
     private static let pollInterval = Duration.milliseconds(150)
     /// The same, once nothing has been to do for a while: each look wakes up several threads. `ListBell` ends it.
     private static let quietPollInterval = Duration.seconds(2)
-    /// How often the list itself is looked for, in polls.
-    private static let placePolls = 20
     private static let quietAfter = Duration.seconds(5)
     private static let restingTime = Duration.seconds(5)
     private static let listTroubleWait = Duration.seconds(2)
@@ -291,7 +289,7 @@ package actor Supervisor {
                     if present != writes { lastWrite = .now }
                     writes = present
                 }
-                if polls % Self.placePolls == 0, !context.list.isInPlace { throw ListError.removed(context.list.path) }
+                if !context.list.isInPlace { throw ListError.removed(context.list.path) }
                 if polls % 6 == 0 {
                     leaveStalled()
                     // Not for what takes less than a second.

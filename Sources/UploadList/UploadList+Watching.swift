@@ -176,12 +176,15 @@ extension UploadList {
         }
     }
 
-    /// Done items whose recording still stays.
-    package func held(to destination: DestinationAddress) throws -> [Item] {
+    /// Up to `limit` done items whose recording still stays, with ids above `after`, in their order.
+    package func held(to destination: DestinationAddress, after: ItemID, limit: Int) throws -> [Item] {
         try guarded {
             try connection.rows(
-                "SELECT \(ItemRow.columns) FROM items WHERE after_state = 'held' AND destination = ?",
-                [.text(destination.text)], ItemRow.item)
+                """
+                SELECT \(ItemRow.columns) FROM items
+                WHERE after_state = 'held' AND destination = ? AND id > ? ORDER BY id LIMIT ?
+                """,
+                [.text(destination.text), .integer(after.value), .integer(Int64(limit))], ItemRow.item)
         }
     }
 

@@ -19,7 +19,7 @@ struct FolderWatchTests {
     private final class Witness: FolderObserver {
         struct State {
             var taken: [String] = []
-            var waiting: [String: String] = [:]
+            var waiting: [String: WaitingReason] = [:]
             var gone: [String] = []
             var notices: [FolderNotice] = []
             var scans = 0
@@ -29,14 +29,14 @@ struct FolderWatchTests {
 
         let state = Mutex(State())
 
-        func take(_ path: FilePath, as status: FileStatus) -> Taking {
+        func take(_ recording: FinishedRecording) -> Taking {
             state.withLock { state in
-                state.taken.append(path.name?.text ?? "")
+                state.taken.append(recording.path.name?.text ?? "")
                 return state.answers.isEmpty ? .settled : state.answers.removeFirst()
             }
         }
 
-        func waits(_ path: FilePath, for reason: String) -> Bool {
+        func waits(_ path: FilePath, for reason: WaitingReason) -> Bool {
             state.withLock { $0.waiting[path.name?.text ?? ""] = reason }
             return true
         }
@@ -133,7 +133,7 @@ struct FolderWatchTests {
             #expect(map != MAP_FAILED)
             UnsafeMutableRawBufferPointer(start: map, count: bytes.count).copyBytes(from: bytes)
             try await eventually("it is waited for") {
-                witness.state.withLock { $0.waiting["take.mp4"] == Readiness.beingWritten && $0.isWritten }
+                witness.state.withLock { $0.waiting["take.mp4"] == .writer && $0.isWritten }
             }
             close(number)
             // Longer than it takes to look again.

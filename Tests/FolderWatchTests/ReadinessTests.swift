@@ -14,20 +14,20 @@ struct ReadinessTests {
             Look(size: ByteCount(size), age: age, quietFor: quiet, hasWriter: writer, proof: proof), rules)
     }
 
-    private static func reason(_ readiness: Readiness) -> String? {
-        if case .waits(let reason, _) = readiness { reason } else { nil }
+    fileprivate static func reason(_ readiness: Readiness) -> String? {
+        if case .waits(let reason, _) = readiness { reason.words } else { nil }
     }
 
     @Test("kernel and container both say yes: at once")
     func atOnce() {
-        #expect(Self.judge(.complete) == .finished)
-        #expect(Self.judge(age: -500, .complete) == .finished)
+        #expect(Self.judge(.complete) == .finished(isProven: true))
+        #expect(Self.judge(age: -500, .complete) == .finished(isProven: true))
     }
 
     @Test("somebody writes it: never, whatever else holds")
     func writer() {
         for proof in [ContainerVerdict.complete, .unprovable("x"), .incomplete("x")] {
-            #expect(Self.reason(Self.judge(age: 9999, quiet: 9999, writer: true, proof)) == Readiness.beingWritten)
+            #expect(Self.reason(Self.judge(age: 9999, quiet: 9999, writer: true, proof)) == WaitingReason.writer.words)
         }
     }
 
@@ -41,32 +41,32 @@ struct ReadinessTests {
 
     @Test("nothing proves it: quiet for a while, by its own time only where nobody can write")
     func settles() {
-        #expect(Self.judge(age: 2.1) == .finished)
-        #expect(Self.judge(age: 1.9) != .finished)
-        #expect(Self.judge(age: 1e6, quiet: 1.9, writer: nil) != .finished)
-        #expect(Self.judge(age: 1e6, quiet: 2, writer: nil) == .finished)
+        #expect(Self.judge(age: 2.1) == .finished(isProven: false))
+        #expect(Self.judge(age: 1.9).isFinished == false)
+        #expect(Self.judge(age: 1e6, quiet: 1.9, writer: nil).isFinished == false)
+        #expect(Self.judge(age: 1e6, quiet: 2, writer: nil) == .finished(isProven: false))
         // The kernel cannot tell of writers, so the container alone is not enough.
-        #expect(Self.judge(age: 1e6, quiet: 1.9, writer: nil, .complete) != .finished)
-        #expect(Self.judge(quiet: 2, writer: nil, .complete) == .finished)
+        #expect(Self.judge(age: 1e6, quiet: 1.9, writer: nil, .complete).isFinished == false)
+        #expect(Self.judge(quiet: 2, writer: nil, .complete) == .finished(isProven: true))
         var rules = WatchRules()
         rules.settlingTime = 10
-        #expect(Self.judge(age: 9, rules: rules) != .finished)
+        #expect(Self.judge(age: 9, rules: rules).isFinished == false)
         guard case .waits(_, let seconds) = Self.judge(age: 9, rules: rules) else { return }
         #expect(abs(seconds - 1) < 0.001)
     }
 
     @Test("a time in the future says nothing")
     func future() {
-        #expect(Self.judge(age: -1e6, quiet: 1) != .finished)
-        #expect(Self.judge(age: -1e6, quiet: 2) == .finished)
+        #expect(Self.judge(age: -1e6, quiet: 1).isFinished == false)
+        #expect(Self.judge(age: -1e6, quiet: 2) == .finished(isProven: false))
     }
 
     @Test("too young")
     func young() {
         var rules = WatchRules()
         rules.youngest = 60
-        #expect(Self.judge(age: 59, .complete, rules) != .finished)
-        #expect(Self.judge(age: 60, .complete, rules) == .finished)
+        #expect(Self.judge(age: 59, .complete, rules).isFinished == false)
+        #expect(Self.judge(age: 60, .complete, rules) == .finished(isProven: true))
     }
 
     private static func judge(age: Double, rules: WatchRules) -> Readiness { judge(age: age, .unprovable("x"), rules) }
@@ -88,4 +88,8 @@ struct ReadinessTests {
         rules.isRecursive = false
         #expect(try !rules.entersDirectory(path("y")))
     }
+}
+
+extension Readiness {
+    fileprivate var isFinished: Bool { if case .finished = self { true } else { false } }
 }

@@ -343,10 +343,10 @@ struct ItemLifeTests {
 
     @Test("a recording that is not finished rests, with its reason, until it is")
     func waitsToBeFinished() throws {
-        let item = try Self.after([.waited(for: "no moov")], Self.waiting())
+        let item = try Self.after([.waited(Fault(.incomplete, "no moov", retry: .later(after: nil)))], Self.waiting())
         #expect(item.state == .waiting && item.fault?.reason == "no moov")
         #expect(ItemLife.step(for: item, at: Self.now) == .rest)
-        let finished = try Self.after([.renewed(try Self.identity(size: 30, print: 7))], item)
+        let finished = try Self.after([.renewed(try Self.identity(size: 30, print: 7), nil)], item)
         #expect(finished.state == .queued && finished.fault == nil && finished.identity.size.value == 30)
         #expect(ItemLife.step(for: finished, at: Self.now) == .prepare)
         #expect(try Self.after([.takenUp(ItemOptions())], item).state == .queued)
@@ -360,12 +360,12 @@ struct ItemLifeTests {
         let fault = Fault(.notMedia, "no")
         let failed = try Self.after([.failed(fault, retryAt: Self.now.addingTimeInterval(60))])
         #expect(failed.state == .queued && failed.retryAt != nil)
-        let renewed = try Self.after([.renewed(try Self.identity(print: 9))], failed)
+        let renewed = try Self.after([.renewed(try Self.identity(print: 9), nil)], failed)
         #expect(renewed.retryAt == nil && renewed.attempts == 0 && renewed.state == .queued)
-        let parked = try Self.after([.failed(fault, retryAt: nil), .renewed(try Self.identity(print: 9))])
+        let parked = try Self.after([.failed(fault, retryAt: nil), .renewed(try Self.identity(print: 9), nil)])
         #expect(parked.state == .queued && parked.fault == nil)
         let sealed = try Self.ready()
-        #expect(try Self.after([.renewed(try Self.identity(print: 9))], sealed).identity == sealed.identity)
+        #expect(try Self.after([.renewed(try Self.identity(print: 9), nil)], sealed).identity == sealed.identity)
         #expect(try Self.after([.relocated(try #require(FilePath("/r/b.mov")))]).recording.text == "/r/b.mov")
     }
 
