@@ -416,11 +416,14 @@ class History:
         self.counts["temporary name"] += 1
         yield from self.write(temporary, data, kind, style, final if self.rng.random() < 0.8 else None)
 
+    def pick(self, files):
+        """One of them, if there is any."""
+        return self.rng.choice(files) if files else None
+
     def step_append(self):
-        files = [path for path in self.files() if path.endswith(UNPROVABLE)]
-        if not files:
+        path = self.pick([path for path in self.files() if path.endswith(UNPROVABLE)])
+        if not path:
             return
-        path = self.rng.choice(files)
         self.counts["append"] += 1
         data = open(path, "rb").read()
         more = self.rng.randbytes(self.rng.randrange(1000, 200000))
@@ -435,10 +438,9 @@ class History:
 
     def step_rewrite(self):
         """New bytes in the old inode, from the beginning or in the middle of it."""
-        files = self.files()
-        if not files:
+        path = self.pick(self.files())
+        if not path:
             return
-        path = self.rng.choice(files)
         if os.stat(path).st_nlink > 1:
             return
         kind = path.rsplit(".", 1)[-1]
@@ -478,10 +480,9 @@ class History:
 
     def step_half(self):
         """Cut short, left alone for longer than anybody waits, and finished."""
-        files = [path for path in self.files() if path.endswith(("mp4", "mkv", "wav", "avi"))]
-        if not files:
+        path = self.pick([path for path in self.files() if path.endswith(("mp4", "mkv", "wav", "avi"))])
+        if not path:
             return
-        path = self.rng.choice(files)
         if os.stat(path).st_nlink > 1:
             return
         kind = path.rsplit(".", 1)[-1]
@@ -502,10 +503,9 @@ class History:
 
     def step_replace(self):
         """The same name, other bytes: deleted and made anew, or another moved over it. Now and then all else is the same."""
-        files = self.files()
-        if not files:
+        path = self.pick(self.files())
+        if not path:
             return
-        path = self.rng.choice(files)
         kind = path.rsplit(".", 1)[-1]
         status = os.stat(path)
         old = open(path, "rb").read()
@@ -542,10 +542,9 @@ class History:
 
     def step_rotate(self):
         """The old one gets another name, a new one its name."""
-        files = self.files()
-        if not files:
+        path = self.pick(self.files())
+        if not path:
             return
-        path = self.rng.choice(files)
         kind = path.rsplit(".", 1)[-1]
         other = self.join(os.path.dirname(path), self.name(kind))
         data = self.makers.make(self.rng, kind)
@@ -555,10 +554,9 @@ class History:
         yield from self.write(path, data, kind, self.rng.choice(("plain", "pieces", "held")))
 
     def step_rename(self):
-        files = self.files(admitted=False)
-        if not files:
+        path = self.pick(self.files(admitted=False))
+        if not path:
             return
-        path = self.rng.choice(files)
         kind = path.rsplit(".", 1)[-1]
         if kind not in PROVABLE + UNPROVABLE:
             return
@@ -570,10 +568,9 @@ class History:
         yield 0
 
     def step_link(self):
-        files = self.files()
-        if not files:
+        path = self.pick(self.files())
+        if not path:
             return
-        path = self.rng.choice(files)
         target = self.join(self.target(), self.name(path.rsplit(".", 1)[-1]))
         self.model.note(f"link {self.model.relative(path)!r} {self.model.relative(target)!r}")
         os.link(path, target)
@@ -715,10 +712,9 @@ class History:
                         self.model.look(path)
 
     def step_copy(self):
-        files = self.files()
-        if not files:
+        path = self.pick(self.files())
+        if not path:
             return
-        path = self.rng.choice(files)
         target = self.join(self.target(), self.name(path.rsplit(".", 1)[-1]))
         how = self.rng.choice(("cp", "cp -p", "slowly"))
         self.counts[f"copy: {how}"] += 1

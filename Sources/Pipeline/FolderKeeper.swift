@@ -120,7 +120,10 @@ package final class FolderKeeper: Sendable {
         if case .known(let taking) = meeting {
             // Two clips may have equal metadata: each goes with its own.
             let isOwn = try await groups.isWanted(path, place, identity)
-            if !isOwn || taking != .settled { return taking == .settled ? groups.settled(place) : taking }
+            if !isOwn || taking != .settled {
+                context.log.info("it is known, and left alone", ["file": path.text])
+                return taking == .settled ? groups.settled(place) : taking
+            }
         }
         var options = carefulOptions(for: recording)
         var group: UploadList.NewGroup?
