@@ -379,7 +379,10 @@ final class WatchLoop {
         case .finished(let isProven):
             guard opened.isUnchanged() else { return wait(path, candidate, for: .writer, seconds: 0.1) }
             // Source code and camera files share some extensions; no recording is text.
-            if !isProven, !isNamed(path), opened.isText { return settle(path, signature) }
+            if !isProven, !isNamed(path), opened.isText {
+                drop(path)
+                return settle(path, signature)
+            }
             take(FinishedRecording(path: path, status: opened.status, isProven: isProven), candidate, signature)
         }
     }

@@ -116,7 +116,7 @@ package final class FolderKeeper: Sendable {
         if let taking = try await settleOpenItems(recording, identity) {
             return taking == .settled ? groups.settled(place) : taking
         }
-        let (meeting, file, known) = try await meet(path, identity)
+        let (meeting, file, known) = try await meet(path, identity, finished: recording)
         if case .known(let taking) = meeting {
             // Two clips may have equal metadata: each goes with its own.
             let isOwn = try await groups.isWanted(path, place, identity)
@@ -200,7 +200,7 @@ package final class FolderKeeper: Sendable {
             let isLost = item.fault?.code == .recordingMissing
             if item.state != .waiting, !isLost, item.identity.isUnchanged(from: identity) { return .settled }
             if item.seal == nil {
-                let (meeting, _, known) = try await meet(path, identity, besides: item.id)
+                let (meeting, _, known) = try await meet(path, identity, finished: recording, besides: item.id)
                 if case .known(.later(let seconds)) = meeting { return .later(seconds) }
                 guard let lock = try ItemLock.take(item.id, in: context.list) else { return .later(Self.indecision) }
                 defer { withExtendedLifetime(lock) {} }
@@ -250,10 +250,17 @@ package final class FolderKeeper: Sendable {
 
     /// Whether the bytes have been dealt with, or are on their way, under whatever name.
     ///
+    /// - Parameters:
+    ///   - path: where the recording lies.
+    ///   - identity: what it is.
+    ///   - recording: the same, if it is finished; then items whose own recording is gone go on with this one.
+    ///   - own: the item of this recording.
     /// - Returns: that; the identity, with its digest if that was taken; and which items and recordings it was held against.
-    private func meet(_ path: FilePath, _ identity: RecordingIdentity, besides own: ItemID? = nil) async throws -> (
-        meeting: Meeting, file: RecordingIdentity, known: UploadList.Known
-    ) {
+    /// - Throws: `Fault`, or what the list throws.
+    private func meet(
+        _ path: FilePath, _ identity: RecordingIdentity, finished recording: FinishedRecording? = nil,
+        besides own: ItemID? = nil
+    ) async throws -> (meeting: Meeting, file: RecordingIdentity, known: UploadList.Known) {
         var file = identity
         let open = try await context.list.items(like: identity, to: folder.destination).filter { $0.id != own }
         let seen = try await context.list.seen(like: identity, at: path, to: folder.destination)
@@ -265,15 +272,27 @@ package final class FolderKeeper: Sendable {
                 file.sha256 = try await offPool { stop in try Recording(path).digest(stop: stop) }
                 answer = Acquaintance.compare(file, with: known)
             }
-            if answer == .known { return (.known(try await meetAgain(path, file, open, seen)), file, all) }
+            if answer == .known {
+                return (.known(try await meetAgain(path, file, recording, open, seen)), file, all)
+            }
         }
-        // One of the same size and pieces whose bytes are not all read yet decides when they are, unless they never will be.
-        for item in open where item.identity.sha256 == nil && item.state.isRunnable {
-            if item.seal == nil, try await isGone(item) { continue }
-            return (.known(.later(Self.indecision)), file, all)
+        // One of the same size and pieces whose bytes are not all read yet decides when they are.
+        for item in open where item.identity.sha256 == nil && Self.isOnItsWay(item) {
+            guard Self.isUnread(item), try await isGone(item) else {
+                return (.known(.later(Self.indecision)), file, all)
+            }
+            // Whoever typed a name meant that file.
+            guard item.options.isWatched == true else { continue }
+            // Never read and gone: either moved, and met in its own right where it is now, or lost. This one is as good.
+            let isMoved = if let recording { try await move(item, to: recording, file, isProven: false) } else { false }
+            return (.known(isMoved ? .settled : .later(Self.indecision)), file, all)
         }
         return (.stranger, file, all)
     }
+
+    private static func isUnread(_ item: Item) -> Bool { item.seal == nil && item.identity.sha256 == nil }
+
+    private static func isOnItsWay(_ item: Item) -> Bool { item.state.isRunnable || item.state == .paused }
 
     /// Whether an item's recording is not where it was, or another one stands there.
     private func isGone(_ item: Item) async throws -> Bool {
@@ -285,32 +304,42 @@ package final class FolderKeeper: Sendable {
     ///
     /// - Returns: whether that is all; as long as an item has not copied it from elsewhere, it may be needed.
     private func meetAgain(
-        _ path: FilePath, _ file: RecordingIdentity, _ open: [Item], _ seen: [SeenRecording]
+        _ path: FilePath, _ file: RecordingIdentity, _ recording: FinishedRecording?, _ open: [Item],
+        _ seen: [SeenRecording]
     ) async throws -> Taking {
         var taking = Taking.settled
         for item in open where Acquaintance.compare(file, with: item.identity) == .known && item.recording != path {
             let isUncopied = item.seal == nil && !item.isItsOwnRecording
             if isUncopied { taking = .later(Self.indecision) }
-            guard try await isGone(item) else { continue }
-            guard let lock = try ItemLock.take(item.id, in: context.list) else {
-                taking = .later(Self.indecision)
-                continue
-            }
-            defer { withExtendedLifetime(lock) {} }
-            guard let current = try await context.list.item(item.id),
-                let moved = try await context.commit(.relocated(path), to: current), moved.seal == nil
-            else { continue }
-            var now = file
-            now.sha256 = nil
-            // It may have failed for want of its recording.
-            _ = try await context.commit(.renewed(now, nil), to: moved)
-            await supervisor.lookNow()
+            guard let recording, try await isGone(item) else { continue }
+            if try await !move(item, to: recording, file, isProven: true) { taking = .later(Self.indecision) }
         }
         guard file.sha256 != nil, let known = seen.first(where: { $0.identity.hasSameContent(as: file) }),
             !seen.contains(where: { $0.identity.modified == file.modified })
         else { return taking }
         try await context.list.note(file, at: path, like: known, now: context.now())
         return taking
+    }
+
+    /// Lets an item go on with this file instead of the one that is gone. `isProven`: all their bytes are the same.
+    ///
+    /// - Returns: `false` if somebody is at work on the item, or has read meanwhile what this file was not held against.
+    private func move(
+        _ item: Item, to recording: FinishedRecording, _ file: RecordingIdentity, isProven: Bool
+    ) async throws -> Bool {
+        guard let lock = try ItemLock.take(item.id, in: context.list) else { return false }
+        defer { withExtendedLifetime(lock) {} }
+        guard let current = try await context.list.item(item.id) else { return isProven }
+        guard isProven || Self.isUnread(current) else { return false }
+        guard let moved = try await context.commit(.relocated(recording.path), to: current), moved.seal == nil else {
+            return true
+        }
+        var now = file
+        now.sha256 = nil
+        // It may have failed for want of its recording.
+        _ = try await context.commit(.renewed(now, renewedOptions(of: moved, recording)), to: moved)
+        await supervisor.lookNow()
+        return true
     }
 
     // MARK: - Waiting

@@ -102,6 +102,35 @@ struct WatchHardDaysTests {
         #expect(try arrived == all)
     }
 
+    @Test("a copy of what is away before it was copied is the same recording, and what only looks like it is another")
+    func copiesOfWhatIsAway() async throws {
+        let (watching, first) = try await watchWithQueue()
+        // Longer than what a fingerprint looks at.
+        let contents = (1...2).map { TestBytes.make(1_500_000, seed: UInt64($0)) }
+        try put(contents[0], at: "a.bin")
+        try put(contents[1], at: "b.bin")
+        try await items("both are queued") { states($0).filter { $0 == "queued" }.count == 2 }
+        for name in ["a.bin", "b.bin"] {
+            try FileManager.default.moveItem(atPath: folder + "/" + name, toPath: home.path + "/" + name)
+        }
+        var other = contents[1]
+        other[70_000] ^= 0xFF
+        try put(contents[0], at: "copy-a.bin")
+        try put(other, at: "like-b.bin")
+        // Long enough for them to have been looked at.
+        try await Task.sleep(for: .seconds(5))
+        for name in ["a.bin", "b.bin"] {
+            try FileManager.default.moveItem(atPath: home.path + "/" + name, toPath: folder + "/back-" + name)
+        }
+        try await Task.sleep(for: .seconds(3))
+        server.goOn()
+        let all = digests(contents + [first, other])
+        try await eventually(seconds: 120, "all are there") { try arrived.count >= all.count }
+        try await items("nothing else is on its way") { $0.allSatisfy { $0["state"] as? String == "done" } }
+        try await stop(watching)
+        #expect(try arrived == all)
+    }
+
     @Test("a link stays when the file it was made of goes or becomes another before that is copied")
     func linkStays() async throws {
         let (watching, first) = try await watchWithQueue()

@@ -119,8 +119,10 @@ struct WatchTests {
     func byHand() async throws {
         try copy("unfinished.mov", to: "cut.mov")
         try copy("text.mov", to: "program.ts")
-        let watching = try await watch()
-        try await wait(until: "it is waited for") { $0.first?["state"] as? String == "waiting" }
+        try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: folder + "/program.ts")
+        let watching = try await watch(["--settle", "3s"])
+        try await wait(until: "both are waited for") { $0.filter { $0["state"] as? String == "waiting" }.count == 2 }
+        try await wait(until: "the text is not") { $0.count == 1 && $0.first?["state"] as? String == "waiting" }
         #expect(try await home.run(["in/cut.mov"]).status == 0)
         try await stop(watching)
         let again = try await watch()
