@@ -50,14 +50,31 @@ package final class FolderWatch: Sendable {
         orders.forget()
         wakeUp.ring()
     }
+
+    /// Looks at a file of the folder again, whatever is known of it.
+    package func look(at path: FilePath) {
+        orders.look(at: path)
+        wakeUp.ring()
+    }
 }
 
 /// What other threads ask of the loop.
 final class WatchOrders: Sendable {
     private let isToForget = Atomic<Bool>(false)
+    private let toLookAt = Mutex<Set<FilePath>>([])
 
     func forget() { isToForget.store(true, ordering: .releasing) }
 
     /// Whether it has been asked for since the last call.
     func takeForget() -> Bool { isToForget.exchange(false, ordering: .acquiringAndReleasing) }
+
+    func look(at path: FilePath) { toLookAt.withLock { _ = $0.insert(path) } }
+
+    /// What is to be looked at since the last call.
+    func takePaths() -> Set<FilePath> {
+        toLookAt.withLock { paths in
+            defer { paths = [] }
+            return paths
+        }
+    }
 }

@@ -70,6 +70,7 @@ final class WatchLoop {
                 met = []
                 nextScan = .now
             }
+            for path in orders.takePaths() where path.isWithin(root) { meet(path, isNews: true) }
             lookAtRoot()
             try hear()
             unsettleGone()

@@ -60,6 +60,8 @@ package final class FolderKeeper: Sendable {
         let watch = try FolderWatch(folder.path, rules: folder.rules, observer: self)
         let forgetting = Task { await self.noticeForgetting(watch) }
         defer { forgetting.cancel() }
+        context.changedRecordings.watch(folder.path) { watch.look(at: $0) }
+        defer { context.changedRecordings.stopWatching(folder.path) }
         defer { context.recorders.note(folder.path, isAtWork: false) }
         try await watch.run()
     }

@@ -383,6 +383,9 @@ struct ItemWorker {
                 afterFailure: item.attempts + 1, demanded: fault.demandedDelay, using: &generator) : unattended
         let retryAt = delay.map { context.now().addingTimeInterval($0) }
         let failed = try await context.commit(.failed(fault, retryAt: retryAt), to: item)
+        if fault.code == .recordingChanged, item.options.isWatched == true {
+            context.changedRecordings.note(item.recording)
+        }
         if let delay {
             reporter.report(.retry(fault, after: delay))
         } else if let failed {

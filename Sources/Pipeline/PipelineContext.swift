@@ -65,6 +65,7 @@ package final class PipelineContext: Sendable {
     private let live: LiveSettings
     let sources = SourceShelf()
     let recorders = Recorders()
+    let changedRecordings = ChangedRecordings()
     let log: Log
     let now: @Sendable () -> Date
     let send: @Sendable (PipelineEvent) -> Void

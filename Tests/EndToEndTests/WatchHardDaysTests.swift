@@ -284,6 +284,21 @@ struct WatchHardDaysTests {
         #expect(try arrived == digests(contents))
     }
 
+    @Test("what a link leads to is taken as it is by then, though nothing is told of the link when that changes")
+    func changedBehindLink() async throws {
+        let (watching, first) = try await watchWithQueue()
+        try put(TestBytes.make(100_000), at: "../elsewhere/take.bin")
+        try FileManager.default.createSymbolicLink(
+            atPath: folder + "/take.bin", withDestinationPath: home.path + "/elsewhere/take.bin")
+        try await items("it is queued") { states($0).contains("queued") }
+        let newer = TestBytes.make(123_456, seed: 2)
+        try put(newer, at: "../elsewhere/take.bin")
+        server.goOn()
+        try await eventually(seconds: 45, "it is there") { try arrived.count >= 2 }
+        try await stop(watching)
+        #expect(try arrived == digests([first, newer]))
+    }
+
     @Test("a directory that was away when its recording was to be copied, and is back")
     func awayAndBack() async throws {
         let (watching, first) = try await watchWithQueue()
