@@ -133,7 +133,7 @@ let package = Package(
             dependencies: ["IngestModel", "IngestTestSupport", "MediaProcess", "ingest", "ingest-media"],
             swiftSettings: common),
         .testTarget(
-            name: "TranscodingTests", dependencies: ["IngestModel", "IngestTestSupport", "Transcoding"],
+            name: "TranscodingTests", dependencies: ["IngestModel", "IngestTestSupport", "SystemIO", "Transcoding"],
             swiftSettings: common),
         .testTarget(name: "OptionParsingTests", dependencies: ["OptionParsing"], swiftSettings: common),
         .testTarget(

@@ -60,6 +60,45 @@ package struct Colour: Hashable, Sendable {
                 chromaLocation, other.chromaLocation, unspecified: AVCHROMA_LOC_UNSPECIFIED.rawValue))
     }
 
+    /// Names of what is specified, by what they are of.
+    package var names: [(property: String, name: String?)] {
+        func text(_ name: UnsafePointer<CChar>?, _ value: Int, unspecified: UInt32) -> String? {
+            value == Int(unspecified) || value == 0 && unspecified == 2 ? nil : name.map { String(cString: $0) }
+        }
+        return [
+            (
+                "colour range",
+                text(
+                    av_color_range_name(AVColorRange(UInt32(range))), range,
+                    unspecified: AVCOL_RANGE_UNSPECIFIED.rawValue)
+            ),
+            (
+                "colour primaries",
+                text(
+                    av_color_primaries_name(AVColorPrimaries(UInt32(primaries))), primaries,
+                    unspecified: AVCOL_PRI_UNSPECIFIED.rawValue)
+            ),
+            (
+                "colour transfer",
+                text(
+                    av_color_transfer_name(AVColorTransferCharacteristic(UInt32(transfer))), transfer,
+                    unspecified: AVCOL_TRC_UNSPECIFIED.rawValue)
+            ),
+            (
+                "colour matrix",
+                text(
+                    av_color_space_name(AVColorSpace(UInt32(matrix))), matrix,
+                    unspecified: AVCOL_SPC_UNSPECIFIED.rawValue)
+            ),
+            (
+                "chroma location",
+                text(
+                    av_chroma_location_name(AVChromaLocation(UInt32(chromaLocation))), chromaLocation,
+                    unspecified: AVCHROMA_LOC_UNSPECIFIED.rawValue)
+            ),
+        ]
+    }
+
     /// Perceptual quantiser (SMPTE ST 2084) or hybrid log-gamma (ARIB STD-B67).
     package var isHighDynamicRange: Bool {
         transfer == Int(AVCOL_TRC_SMPTE2084.rawValue) || transfer == Int(AVCOL_TRC_ARIB_STD_B67.rawValue)
@@ -132,6 +171,9 @@ package final class CodecParameters: @unchecked Sendable {
             && value.color_trc == AVCOL_TRC_UNSPECIFIED && value.color_space == AVCOL_SPC_UNSPECIFIED
     }
 
+    /// Whether they describe mp4's text subtitles.
+    package var isText: Bool { pointer.pointee.codec_id == AV_CODEC_ID_MOV_TEXT }
+
     /// Of an opened encoder.
     init(of context: UnsafePointer<AVCodecContext>) throws(FFmpegError) {
         guard let pointer = avcodec_parameters_alloc() else {
@@ -139,6 +181,17 @@ package final class CodecParameters: @unchecked Sendable {
         }
         self.pointer = pointer
         try check(avcodec_parameters_from_context(pointer, context), "describe the encoder's stream")
+    }
+
+    /// Of packets whose meaning only others know; the container's description of them has to be exchanged afterwards.
+    package init(opaque code: String) throws(FFmpegError) {
+        guard let pointer = avcodec_parameters_alloc() else {
+            throw FFmpegError("allocate codec parameters", code: ingest_ff_out_of_memory())
+        }
+        self.pointer = pointer
+        pointer.pointee.codec_type = AVMEDIA_TYPE_DATA
+        pointer.pointee.codec_id = AV_CODEC_ID_BIN_DATA
+        pointer.pointee.codec_tag = FourCharacterCode.value(code)
     }
 
     deinit {

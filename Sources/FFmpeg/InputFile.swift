@@ -20,6 +20,8 @@ package enum StreamKind: String, Sendable {
 /// A stream of a container, as its header and the first packets describe it.
 package struct InputStream: Sendable {
     package let index: Int
+    /// The container's own number of it: in files of the ISO base media format, the track's.
+    package let id: Int
     package let kind: StreamKind
     package let parameters: CodecParameters
     package let timeBase: Rational
@@ -30,13 +32,19 @@ package struct InputStream: Sendable {
     package let averageFrameRate: Rational
     package let guessedFrameRate: Rational
     package let isAttachedPicture: Bool
-    package let isDefault: Bool
+    /// What the container says about its use (`AVStream.disposition`), but for being an attached picture.
+    package let disposition: Int32
     package let metadata: [String: String]
     /// The nine numbers of a display matrix (ISO/IEC 14496-12, `tkhd`), empty for none.
     package let displayMatrix: [Int32]
     package let sampleAspectRatio: Rational
     /// Whether the picture comes with Dolby Vision's configuration.
     package let hasDolbyVision: Bool
+    /// What the container says of the screen that it was made for, and of its brightest pictures.
+    package let mastering: MasteringDisplay?
+    package let contentLight: ContentLight?
+    /// Of packets; 0 where the container does not say.
+    package let packetCount: Int64
 
     /// libavcodec's name of the codec, such as `h264`; the container's tag where it knows none.
     package var codecName: String {
@@ -88,6 +96,8 @@ package struct InputStream: Sendable {
         let order = parameters.pointer.pointee.field_order
         return order != AV_FIELD_UNKNOWN && order != AV_FIELD_PROGRESSIVE
     }
+    /// Whether libavcodec knows the codec, be it only by its name.
+    package var isKnown: Bool { parameters.pointer.pointee.codec_id != AV_CODEC_ID_NONE }
     package var hasDecoder: Bool { avcodec_find_decoder(parameters.pointer.pointee.codec_id) != nil }
 
     /// Counter-clockwise degrees by which the picture is turned to be shown, a multiple of 90 or not; 0 without a matrix.
@@ -100,6 +110,8 @@ package struct InputStream: Sendable {
     init(_ stream: UnsafeMutablePointer<AVStream>) throws(FFmpegError) {
         let value = stream.pointee
         index = Int(value.index)
+        id = Int(value.id)
+        packetCount = value.nb_frames
         kind = StreamKind(value.codecpar.pointee.codec_type)
         parameters = try CodecParameters(copying: value.codecpar)
         timeBase = Rational(value.time_base)
@@ -109,12 +121,16 @@ package struct InputStream: Sendable {
         averageFrameRate = Rational(value.avg_frame_rate)
         guessedFrameRate = Rational(value.r_frame_rate)
         isAttachedPicture = value.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
-        isDefault = value.disposition & AV_DISPOSITION_DEFAULT != 0
+        disposition = value.disposition & ~AV_DISPOSITION_ATTACHED_PIC
         metadata = Metadata.read(value.metadata)
         let own = value.sample_aspect_ratio
         sampleAspectRatio = Rational(own.num > 0 ? own : value.codecpar.pointee.sample_aspect_ratio)
         var size = 0
         hasDolbyVision = ingest_ff_stream_side_data(stream, AV_PKT_DATA_DOVI_CONF, &size) != nil
+        mastering = ingest_ff_stream_side_data(stream, AV_PKT_DATA_MASTERING_DISPLAY_METADATA, &size)
+            .flatMap { MasteringDisplay($0, size: size) }
+        contentLight = ingest_ff_stream_side_data(stream, AV_PKT_DATA_CONTENT_LIGHT_LEVEL, &size)
+            .flatMap { ContentLight($0, size: size) }
         let matrix = ingest_ff_stream_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, &size)
         if let matrix, size >= 36 {
             displayMatrix = (0..<9).map {
@@ -139,7 +155,7 @@ package final class InputFile {
     package let declaresDuration: Bool
     /// Microseconds; `nil` where unknown.
     package let startMicroseconds: Int64?
-    package let chapterCount: Int
+    package let chapters: [Chapter]
 
     /// - Parameters:
     ///   - path: the file's path in the file system's bytes.
@@ -170,7 +186,7 @@ package final class InputFile {
             duration = nil
             declaresDuration = false
             startMicroseconds = nil
-            chapterCount = 0
+            chapters = []
             throw error
         }
         let value = opened.pointee
@@ -185,7 +201,7 @@ package final class InputFile {
         duration = Timestamp.read(value.duration).flatMap { base.isPlausible($0) ? base.seconds($0) : nil }
         declaresDuration = ingest_ff_duration_is_declared(opened) != 0
         startMicroseconds = Timestamp.read(value.start_time).flatMap { base.isPlausible($0) ? $0 : nil }
-        chapterCount = Int(value.nb_chapters)
+        chapters = (0..<Int(value.nb_chapters)).compactMap { value.chapters[$0].map { Chapter($0.pointee) } }
     }
 
     deinit {
@@ -204,6 +220,12 @@ package final class InputFile {
 
     /// Entries that take some memory.
     private static let longIndex: Int64 = 1 << 20
+
+    /// The packet of an attached picture, which stands outside the order of time; `nil` for any other stream.
+    package func attachedPicture(ofStream index: Int) throws(FFmpegError) -> Packet? {
+        guard let stream = context?.pointee.streams[index], stream.pointee.attached_pic.size > 0 else { return nil }
+        return try Packet(copying: &stream.pointee.attached_pic)
+    }
 
     /// The stream a player would show first.
     package func bestStream(_ kind: StreamKind) -> Int? {

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Glibc
 
 /// A media file being written. Lives on one thread.
 package final class OutputFile {
@@ -10,23 +11,29 @@ package final class OutputFile {
         /// Of the packets that will be written; a wish, the container has the last word.
         package var timeBase: Rational
         package var metadata: [String: String]
-        package var isDefault: Bool
+        /// `AVStream.disposition`.
+        package var disposition: Int32
         package var displayMatrix: [Int32]
+        package var mastering: MasteringDisplay?
+        package var contentLight: ContentLight?
         package var sampleAspectRatio: Rational
         package var averageFrameRate: Rational
         /// Whether the source's four-character code may stay.
         package var isCopy: Bool
 
         package init(
-            parameters: CodecParameters, timeBase: Rational, metadata: [String: String], isDefault: Bool,
-            displayMatrix: [Int32] = [], sampleAspectRatio: Rational = Rational(0, 1),
+            parameters: CodecParameters, timeBase: Rational, metadata: [String: String], disposition: Int32,
+            displayMatrix: [Int32] = [], mastering: MasteringDisplay? = nil, contentLight: ContentLight? = nil,
+            sampleAspectRatio: Rational = Rational(0, 1),
             averageFrameRate: Rational = Rational(0, 1), isCopy: Bool
         ) {
             self.parameters = parameters
             self.timeBase = timeBase
             self.metadata = metadata
-            self.isDefault = isDefault
+            self.disposition = disposition
             self.displayMatrix = displayMatrix
+            self.mastering = mastering
+            self.contentLight = contentLight
             self.sampleAspectRatio = sampleAspectRatio
             self.averageFrameRate = averageFrameRate
             self.isCopy = isCopy
@@ -59,6 +66,11 @@ package final class OutputFile {
             av_guess_format(format, nil, nil), stream.parameters.pointer.pointee.codec_id, FF_COMPLIANCE_NORMAL) == 1
     }
 
+    /// Whether a picture of this codec can be attached (`covr` of iTunes' metadata).
+    package static func holdsAsCover(_ stream: InputStream) -> Bool {
+        [AV_CODEC_ID_PNG, AV_CODEC_ID_MJPEG, AV_CODEC_ID_BMP].contains(stream.parameters.pointer.pointee.codec_id)
+    }
+
     package func addStream(_ description: StreamDescription) throws(FFmpegError) {
         guard let context, let stream = avformat_new_stream(context, nil) else {
             throw FFmpegError("add a stream", code: ingest_ff_out_of_memory())
@@ -69,15 +81,56 @@ package final class OutputFile {
         stream.pointee.time_base = description.timeBase.c
         stream.pointee.sample_aspect_ratio = description.sampleAspectRatio.c
         stream.pointee.avg_frame_rate = description.averageFrameRate.c
-        stream.pointee.disposition = description.isDefault ? AV_DISPOSITION_DEFAULT : 0
+        stream.pointee.disposition = description.disposition
         Metadata.write(description.metadata, to: &stream.pointee.metadata)
         if description.displayMatrix.count == 9 {
-            guard let bytes = ingest_ff_new_stream_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, 36) else {
-                throw FFmpegError("add a stream", code: ingest_ff_out_of_memory())
+            try add(AV_PKT_DATA_DISPLAYMATRIX, description.displayMatrix.withUnsafeBytes { Array($0) }, to: stream)
+        }
+        if let mastering = description.mastering?.value {
+            try add(
+                AV_PKT_DATA_MASTERING_DISPLAY_METADATA, withUnsafeBytes(of: mastering) { Array($0) }, to: stream)
+        }
+        if let light = description.contentLight?.value {
+            try add(AV_PKT_DATA_CONTENT_LIGHT_LEVEL, withUnsafeBytes(of: light) { Array($0) }, to: stream)
+        }
+    }
+
+    private func add(
+        _ type: AVPacketSideDataType, _ bytes: [UInt8], to stream: UnsafeMutablePointer<AVStream>
+    ) throws(FFmpegError) {
+        guard let data = ingest_ff_new_stream_side_data(stream, type, bytes.count) else {
+            throw FFmpegError("add a stream", code: ingest_ff_out_of_memory())
+        }
+        data.update(from: bytes, count: bytes.count)
+    }
+
+    /// Adds an attached picture, as a stream of its own behind all others. Its packet is to be written once.
+    package func addPicture(_ parameters: CodecParameters, metadata: [String: String]) throws(FFmpegError) {
+        try addStream(
+            StreamDescription(
+                parameters: parameters, timeBase: Rational(1, 90_000), metadata: metadata,
+                disposition: AV_DISPOSITION_ATTACHED_PIC, isCopy: true))
+    }
+
+    /// Adds chapters; to be called before the head is written.
+    package func addChapters(_ chapters: [Chapter]) throws(FFmpegError) {
+        guard let context else { return }
+        let list = av_calloc(chapters.count, MemoryLayout<UnsafeMutablePointer<AVChapter>?>.stride)
+        guard let list = list?.assumingMemoryBound(to: UnsafeMutablePointer<AVChapter>?.self) else {
+            throw FFmpegError("add chapters", code: ingest_ff_out_of_memory())
+        }
+        context.pointee.chapters = list
+        for (number, chapter) in chapters.enumerated() {
+            guard let made = av_mallocz(MemoryLayout<AVChapter>.size)?.assumingMemoryBound(to: AVChapter.self) else {
+                throw FFmpegError("add chapters", code: ingest_ff_out_of_memory())
             }
-            for (index, number) in description.displayMatrix.enumerated() {
-                UnsafeMutableRawPointer(bytes).storeBytes(of: number, toByteOffset: index * 4, as: Int32.self)
-            }
+            made.pointee.id = Int64(number)
+            made.pointee.time_base = chapter.timeBase.c
+            made.pointee.start = chapter.start
+            made.pointee.end = chapter.end
+            Metadata.write(chapter.title.map { ["title": $0] } ?? [:], to: &made.pointee.metadata)
+            list[number] = made
+            context.pointee.nb_chapters += 1
         }
     }
 
@@ -89,7 +142,13 @@ package final class OutputFile {
     }
 
     /// Writes the head; from then on the streams' time bases are the container's.
-    package func begin(options: [String: String]) throws(FFmpegError) {
+    ///
+    /// - Parameters:
+    ///   - options: the muxer's own.
+    ///   - gap: bytes that are left in front of everything.
+    /// - Throws: `FFmpegError`.
+    package func begin(options: [String: String], behind gap: Int64 = 0) throws(FFmpegError) {
+        if gap > 0 { try check(Int32(clamping: min(0, avio_seek(context?.pointee.pb, gap, SEEK_SET))), "leave a gap") }
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }
         Metadata.write(options, to: &dictionary)
@@ -101,9 +160,9 @@ package final class OutputFile {
         return Rational(stream.pointee.time_base)
     }
 
-    /// Writes a packet in its place between those of other streams; the muxer takes what is in it.
+    /// Writes a packet, behind those that were written before it: nothing is held back.
     package func write(_ packet: Packet) throws(FFmpegError) {
-        try check(av_interleaved_write_frame(context, packet.pointer), "write")
+        try check(av_write_frame(context, packet.pointer), "write")
     }
 
     /// Writes what is left, and the index. A full disk may show only here.

@@ -13,6 +13,13 @@ package final class Packet: @unchecked Sendable {
         self.pointer = pointer
     }
 
+    init(copying other: UnsafePointer<AVPacket>) throws(FFmpegError) {
+        guard let pointer = av_packet_clone(other) else {
+            throw FFmpegError("copy a packet", code: ingest_ff_out_of_memory())
+        }
+        self.pointer = pointer
+    }
+
     deinit {
         var pointer: UnsafeMutablePointer<AVPacket>? = pointer
         av_packet_free(&pointer)
@@ -40,6 +47,12 @@ package final class Packet: @unchecked Sendable {
     }
 
     package var size: Int { Int(pointer.pointee.size) }
+    /// What is in it.
+    package var bytes: [UInt8] {
+        Array(UnsafeBufferPointer(start: pointer.pointee.data, count: size))
+    }
+    /// Whether it is a text sample without text (3GPP TS 26.245: the text's length stands in front).
+    package var isEmptyText: Bool { size < 2 || bytes.prefix(2).allSatisfy { $0 == 0 } }
     package var isKey: Bool { pointer.pointee.flags & AV_PKT_FLAG_KEY != 0 }
     package var isDamaged: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
     /// Needed for decoding, but not to be shown (edit lists).
@@ -104,6 +117,16 @@ package final class Frame: @unchecked Sendable {
     }
 
     package var duration: Int64 { ingest_ff_frame_duration(pointer) }
+    package var mastering: MasteringDisplay? {
+        av_frame_get_side_data(pointer, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA).flatMap {
+            MasteringDisplay($0.pointee.data, size: $0.pointee.size)
+        }
+    }
+    package var contentLight: ContentLight? {
+        av_frame_get_side_data(pointer, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL).flatMap {
+            ContentLight($0.pointee.data, size: $0.pointee.size)
+        }
+    }
     package var isDamaged: Bool { ingest_ff_frame_is_damaged(pointer) != 0 }
     package var isInterlaced: Bool { ingest_ff_frame_is_interlaced(pointer) != 0 }
     package var sampleCount: Int { Int(pointer.pointee.nb_samples) }

@@ -87,13 +87,29 @@ package enum Mark: String, Codable, Hashable, Sendable {
 
 /// A thing of the recording that the copy does not have.
 package struct Loss: Hashable, Codable, Sendable {
+    package enum Outcome: String, Codable, Sendable { case lost, changed }
+
     /// What is lost, such as `stream 3 (data, gpmd)`.
     package let what: String
     package let reason: String
+    package let outcome: Outcome
+    /// Whether an option asked for it.
+    package let isAsked: Bool
 
-    package init(what: String, reason: String) {
+    package init(what: String, reason: String, outcome: Outcome = .lost, isAsked: Bool = false) {
         self.what = what.printable
         self.reason = reason.printable
+        self.outcome = outcome
+        self.isAsked = isAsked
+    }
+
+    /// Entries of older lists know only what and why.
+    package init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        what = try values.decode(String.self, forKey: .what)
+        reason = try values.decode(String.self, forKey: .reason)
+        outcome = try values.decodeIfPresent(Outcome.self, forKey: .outcome) ?? .lost
+        isAsked = try values.decodeIfPresent(Bool.self, forKey: .isAsked) ?? false
     }
 }
 

@@ -25,6 +25,8 @@ package enum Preparation: Hashable, Codable, Sendable {
 package struct CompressSettings: Hashable, Codable, Sendable {
     package enum Preset: String, Codable, CaseIterable, Sendable { case fast, balanced, small }
     package enum Codec: String, Codable, CaseIterable, Sendable { case auto, h264, hevc, av1 }
+    /// What becomes of the sound: encoded where that saves much, kept where the container can hold it, always encoded, left out.
+    package enum Sound: String, Codable, CaseIterable, Sendable { case auto, copy, aac, none }
 
     package var preset: Preset
     package var codec: Codec
@@ -34,16 +36,22 @@ package struct CompressSettings: Hashable, Codable, Sendable {
     package var maxHeight: Int?
     /// The highest frame rate, in frames per second; `nil` leaves every frame.
     package var maxFramesPerSecond: Double?
+    /// `nil` stands for `auto`.
+    package var sound: Sound?
+    /// Whether interlaced pictures stay so; `nil` makes whole pictures of them.
+    package var keepsInterlaced: Bool?
 
     package init(
         preset: Preset = .balanced, codec: Codec = .auto, quality: Int? = nil, maxHeight: Int? = nil,
-        maxFramesPerSecond: Double? = nil
+        maxFramesPerSecond: Double? = nil, sound: Sound? = nil, keepsInterlaced: Bool? = nil
     ) {
         self.preset = preset
         self.codec = codec
         self.quality = quality
         self.maxHeight = maxHeight
         self.maxFramesPerSecond = maxFramesPerSecond
+        self.sound = sound
+        self.keepsInterlaced = keepsInterlaced
     }
 }
 

@@ -11,19 +11,21 @@ struct CopyMaker {
     /// What was made, with what the lanes found.
     struct Made {
         let plan: CopyPlan
+        /// Of the plan's tracks.
         let tallies: [StreamTally]
-        /// The tags of the whole file that were given to the muxer.
-        let tags: [String: String]
+        /// Those that have packets.
+        let tracks: [Verification.Expected]
+        let input: InputFile
         let summary: MediaSummary
     }
 
     func make() throws(Fault) -> Made {
         let input = try Source.open(job.input, headIsRead: headIsRead)
-        let plan = try CopyPlan.make(for: input, settings: job.settings)
+        let index = Source.index(of: job.input, input)
+        let plan = try CopyPlan.make(
+            for: CopyPlan.Request(
+                input: input, index: index, settings: job.settings, stripsLocation: job.stripsLocation))
         for loss in plan.losses { emit(.loss(loss)) }
-        if plan.video != nil, SecondEye.isIn(job.input) {
-            emit(.loss(Loss(what: "the second eye's picture", reason: "spatial video is not carried over yet")))
-        }
         var metadata = Tags.kept(fromFile: input.metadata)
         if job.stripsLocation { metadata = Tags.withoutPosition(metadata) }
         // Written by the muxer into a track of its own.
@@ -36,12 +38,23 @@ struct CopyMaker {
         ticker.start()
         defer { ticker.stop() }
         do {
-            try mux(lanes, metadata: metadata, ticker: ticker)
+            let gap = gap(for: plan, input, index)
+            let times = try mux(lanes, Head(input: input, plan: plan, metadata: metadata, gap: gap), ticker: ticker)
+            let tallies = lanes.flatMap { $0.shared.found }
+            let tracks = tracks(of: plan, tallies, times)
+            let grafts = IndexGrafts(
+                source: index,
+                tracks: tracks.map { track in
+                    IndexGrafts.Track(
+                        source: track.stream.id, treatment: track.treatment, title: track.stream.metadata["title"])
+                },
+                tags: metadata, stripsLocation: job.stripsLocation)
+            try IndexPlacement(gap: gap).carryOut(on: job.output) { grafts.apply(to: &$0) }
+            return Made(
+                plan: plan, tallies: tallies, tracks: tracks, input: input, summary: summary(of: plan, tallies))
         } catch {
             throw Source.fault(for: error)
         }
-        let tallies = lanes.flatMap { $0.shared.found }
-        return Made(plan: plan, tallies: tallies, tags: metadata, summary: summary(of: plan, tallies))
     }
 
     private func timecode(in input: InputFile) -> String? {
@@ -50,25 +63,18 @@ struct CopyMaker {
 
     private func lanes(for plan: CopyPlan) -> [any Lane] {
         var lanes: [any Lane] = []
-        var tracks: [StreamLane.Track] = []
-        if let (stream, treatment) = plan.video {
-            switch treatment {
-            case .copy: tracks.append(StreamLane.Track(stream: stream, encoding: nil))
-            case .encode(let choice, _):
-                lanes.append(
-                    VideoLane(
-                        VideoLane.Settings(
-                            path: job.input, stream: stream, choice: choice,
-                            longestShortSide: job.settings?.maxHeight,
-                            mostFramesPerSecond: job.settings?.maxFramesPerSecond, threads: job.threads)))
+        var tracks: [CopyPlan.Track] = []
+        for track in plan.tracks {
+            guard case .encodePicture(let choice, _) = track.treatment else {
+                tracks.append(track)
+                continue
             }
-        }
-        for (stream, treatment) in plan.audio {
-            switch treatment {
-            case .copy: tracks.append(StreamLane.Track(stream: stream, encoding: nil))
-            case .encode(let bitRate, let sampleRate):
-                tracks.append(StreamLane.Track(stream: stream, encoding: (bitRate, sampleRate)))
-            }
+            lanes.append(
+                VideoLane(
+                    VideoLane.Settings(
+                        path: job.input, stream: track.stream, choice: choice,
+                        longestShortSide: job.settings?.maxHeight,
+                        mostFramesPerSecond: job.settings?.maxFramesPerSecond, threads: job.threads)))
         }
         if !tracks.isEmpty { lanes.append(StreamLane(job.input, tracks: tracks, leads: lanes.isEmpty)) }
         return lanes
@@ -83,9 +89,17 @@ struct CopyMaker {
         var next: LanePacket?
     }
 
-    private func mux(_ lanes: [any Lane], metadata: [String: String], ticker: ProgressTicker) throws {
+    /// What stands in the file besides the lanes' packets.
+    private struct Head {
+        let input: InputFile
+        let plan: CopyPlan
+        let metadata: [String: String]
+        let gap: Int64
+    }
+
+    private func mux(_ lanes: [any Lane], _ head: Head, ticker: ProgressTicker) throws -> [TimeDigest] {
         defer { for lane in lanes { lane.shared.packets.abandon() } }
-        let output = try OutputFile(path: job.output.bytes, format: CopyPlan.container, metadata: metadata)
+        let output = try OutputFile(path: job.output.bytes, format: CopyPlan.container, metadata: head.metadata)
         var inputs: [Input] = []
         var descriptions: [OutputFile.StreamDescription] = []
         var count = 0
@@ -99,19 +113,34 @@ struct CopyMaker {
             inputs.append(Input(lane: lane, firstStream: count, next: nil))
             count += streams.count
         }
+        for cover in head.plan.covers {
+            try output.addPicture(cover.parameters, metadata: Tags.kept(fromStream: cover.metadata))
+        }
+        try output.addChapters(ChapterMarks.of(head.input))
         // The box is written by itself where primaries are known; a range alone would be lost.
         let hasRangeAlone = descriptions.contains { $0.parameters.declaresNothingButRange }
-        try output.begin(options: ["movflags": hasRangeAlone ? "+faststart+write_colr" : "+faststart"])
+        try output.begin(options: hasRangeAlone ? ["movflags": "+write_colr"] : [:], behind: head.gap)
+        for (number, cover) in head.plan.covers.enumerated() {
+            guard let picture = try head.input.attachedPicture(ofStream: cover.index) else { continue }
+            picture.streamIndex = count + number
+            try output.write(picture)
+        }
+        var times = [TimeDigest](repeating: TimeDigest(), count: count)
         for index in inputs.indices { inputs[index].next = try take(from: inputs[index].lane) }
         while let index = earliest(inputs), let packet = inputs[index].next {
             let stream = inputs[index].firstStream + packet.stream
             packet.packet.rescale(from: packet.timeBase, to: output.timeBase(ofStream: stream))
             packet.packet.streamIndex = stream
+            // The container has 32 bits for it. What is longer has been noted as damage.
+            packet.packet.duration = min(packet.packet.duration, Int64(Int32.max))
+            let isText = descriptions[stream].parameters.isText
+            if let time = packet.packet.presentation, !isText || !packet.packet.isEmptyText { times[stream].add(time) }
             try output.write(packet.packet)
             inputs[index].next = try take(from: inputs[index].lane)
         }
         ticker.finishing()
         try output.finish()
+        return times
     }
 
     private func take(from lane: any Lane) throws(Fault) -> LanePacket? {
@@ -134,28 +163,46 @@ struct CopyMaker {
         return best?.index
     }
 
+    // MARK: - The index
+
+    /// Bytes to leave in front for it.
+    private func gap(for plan: CopyPlan, _ input: InputFile, _ index: MovieBox?) -> Int64 {
+        let duration = input.duration ?? 0
+        let packets = plan.tracks.reduce(Int64(0)) { sum, track in
+            let stream = track.stream
+            if stream.packetCount > 0 { return sum + stream.packetCount }
+            let rate =
+                switch stream.kind {
+                case .video: CopyPlan.frameRate(of: stream).value
+                case .audio: Double(stream.sampleRate) / 1024
+                default: 1.0
+                }
+            return sum + Int64(min(1e9, max(0, duration * rate)))
+        }
+        let covers = plan.covers.reduce(Int64(0)) { sum, cover in
+            let picture = try? input.attachedPicture(ofStream: cover.index)
+            return sum + Int64(picture?.size ?? 0)
+        }
+        let tags = index.map { $0.children.filter { $0.type != "trak" }.reduce(0) { $0 + $1.size } } ?? 0
+        return IndexPlacement.gap(packets: packets, besides: covers + Int64(tags))
+    }
+
+    /// Tracks without a packet are not in the index.
+    private func tracks(
+        of plan: CopyPlan, _ tallies: [StreamTally], _ times: [TimeDigest]
+    ) -> [Verification.Expected] {
+        plan.tracks.indices.compactMap { index in
+            let track = plan.tracks[index]
+            if tallies[index].written == 0 { return nil }
+            return Verification.Expected(
+                stream: track.stream, treatment: track.treatment, tally: tallies[index], times: times[index])
+        }
+    }
+
     // MARK: - Words
 
     private func summary(of plan: CopyPlan, _ tallies: [StreamTally]) -> MediaSummary {
-        var tracks: [MediaSummary.Track] = []
-        if let (stream, treatment) = plan.video {
-            let how: (codec: String, detail: String, treatment: String) =
-                switch treatment {
-                case .copy: (stream.codecName, "\(stream.width)×\(stream.height)", "copied")
-                case .encode(let choice, let geometry):
-                    ("\(choice.codec)", "\(geometry.width)×\(geometry.height)", "encoded (\(choice.summary))")
-                }
-            tracks.append(
-                MediaSummary.Track(kind: "video", codec: how.codec, detail: how.detail, treatment: how.treatment))
-        }
-        for (stream, treatment) in plan.audio {
-            let isCopied = treatment == .copy
-            tracks.append(
-                MediaSummary.Track(
-                    kind: "audio", codec: isCopied ? stream.codecName : "aac",
-                    detail: "\(stream.sampleRate) Hz \(stream.channelLayout)",
-                    treatment: isCopied ? "copied" : "encoded (aac)"))
-        }
+        let tracks = plan.tracks.map { TrackWords.summary(of: $0) }
         let frames = tallies.first { $0.kind == .video }?.written ?? 0
         return MediaSummary(
             container: CopyPlan.container, duration: tallies.map { $0.writtenEnd }.max() ?? 0, videoFrames: frames,

@@ -13,7 +13,9 @@ enum DamageCheck {
     private static let mostUnseen: Int64 = 2
 
     /// - Returns: a fault with the sentence that says how much there was, or `nil` for a sound recording.
-    static func fault(in tallies: [StreamTally]) -> Fault? {
+    static func fault(in all: [StreamTally]) -> Fault? {
+        // Subtitles and data are there when there is something to say.
+        let tallies = all.filter { $0.isJudged }
         for tally in tallies {
             if let declared = tally.declared,
                 tally.delivered < declared - tolerance(declared: declared, usual: tally.usualDuration)

@@ -95,7 +95,13 @@ struct EncoderChoice: Equatable {
     }
 
     /// The encoder's options in libavcodec's words.
-    func options(threads: Int) -> [String: String] {
+    ///
+    /// - Parameters:
+    ///   - threads: of the encoder.
+    ///   - light: what is known of the brightness for which the pictures were made; goes into the stream itself, because
+    ///     libavcodec before version 61 does not hand it over.
+    /// - Returns: names and values.
+    func options(threads: Int, light: LightOfPictures = LightOfPictures()) -> [String: String] {
         var options = ["preset": speed, "crf": "\(quality)"]
         switch codec {
         case .h264:
@@ -107,11 +113,29 @@ struct EncoderChoice: Equatable {
                 options["bufsize"] = "\(cap.buffer)"
             }
         case .hevc:
-            options["x265-params"] = "log-level=none:open-gop=0:repeat-headers=0:pools=\(threads)"
+            options["x265-params"] = "log-level=none:open-gop=0:repeat-headers=0:pools=\(threads)" + light.forX265
         case .av1:
-            options["svtav1-params"] = "lp=\(threads)"
+            options["svtav1-params"] = "lp=\(threads)" + light.forSVTAV1
         }
         return options
+    }
+
+    /// What a high dynamic range is shown by.
+    struct LightOfPictures {
+        var mastering: MasteringDisplay?
+        var content: ContentLight?
+
+        fileprivate var forX265: String {
+            var out = mastering.map { ":master-display=\($0.forX265)" } ?? ""
+            if let content { out += ":max-cll=\(content.brightestPixel),\(content.brightestPicture)" }
+            return out.isEmpty ? out : out + ":hdr10=1"
+        }
+
+        fileprivate var forSVTAV1: String {
+            var out = mastering.map { ":mastering-display=\($0.forSVTAV1)" } ?? ""
+            if let content { out += ":content-light=\(content.brightestPixel),\(content.brightestPicture)" }
+            return out
+        }
     }
 
     /// For people: `libx264 medium, crf 22`.

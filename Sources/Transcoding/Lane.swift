@@ -40,6 +40,8 @@ struct StreamTally: Sendable {
     var unreadable: Int64 = 0
     /// Whether sound can have no pauses in this container: what is missing in the middle has been lost.
     let isContinuous: Bool
+    /// Whether it is known here what its packets mean, and when they have to be there: pictures and sound.
+    let isJudged: Bool
     /// Packets that were decodable, by their neighbours, and of which no picture came.
     var unseen: Int64 = 0
     /// Whether the packets are the recording's own.
@@ -55,8 +57,9 @@ struct StreamTally: Sendable {
 
     init(
         kind: StreamKind, declared: Double? = nil, declaredEnd: Double? = nil, usualDuration: Double = 0,
-        isContinuous: Bool = false
+        isContinuous: Bool = false, isJudged: Bool = true
     ) {
+        self.isJudged = isJudged
         self.isContinuous = isContinuous
         self.kind = kind
         self.declared = declared
@@ -186,12 +189,13 @@ final class PacketReader {
         offsets = streams.map { $0.timeBase.rescale(offset, from: Source.microseconds) }
         troublesBefore = input.complaints
         tallies = streams.map { stream in
-            StreamTally(
+            let isMedia = stream.kind == .video || stream.kind == .audio && stream.isKnown
+            return StreamTally(
                 kind: stream.kind,
-                declared: input.declaresDuration ? stream.duration.map { stream.timeBase.seconds($0) } : nil,
+                declared: isMedia && input.declaresDuration ? stream.duration.map { stream.timeBase.seconds($0) } : nil,
                 declaredEnd: Self.declaredEnd(of: input),
                 usualDuration: stream.kind == .video ? 1 / max(1, CopyPlan.frameRate(of: stream).value) : 0,
-                isContinuous: stream.kind == .audio && input.formatName == "flv")
+                isContinuous: stream.kind == .audio && input.formatName == "flv", isJudged: isMedia)
         }
     }
 

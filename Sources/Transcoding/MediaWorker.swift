@@ -35,15 +35,12 @@ package struct MediaWorker: Sendable {
         for loss in DamageCheck.losses(in: made.tallies) { emit(.loss(loss)) }
         emit(.progress(MediaProgress(stage: .checking, fraction: 0, frames: made.summary.videoFrames)))
         let verification = Verification(path: job.output, emit: emit)
-        try verification.check(against: made.tallies)
-        let missing = try verification.missing(of: made.tags)
-        if !missing.isEmpty {
-            emit(
-                .loss(
-                    Loss(
-                        what: "the tag\(missing.count == 1 ? "" : "s") \(missing.joined(separator: ", "))",
-                        reason: "not carried over yet")))
-        }
+        try verification.check(against: made.tracks)
+        let comparison = Comparison(
+            source: made.input, made: try verification.open(), index: MovieFile.index(of: job.output),
+            tracks: made.tracks, plan: made.plan,
+            stripsLocation: job.stripsLocation)
+        for loss in comparison.run().losses { emit(.loss(loss)) }
         return made.summary
     }
 }

@@ -9,7 +9,8 @@ final class PacketCopying: TrackWriter {
     private let state: LaneState
     /// Sound is decoded as it passes, which costs next to nothing and finds out whether it is sound; pictures are not.
     private let judge: Decoder?
-    private var lastDecoding: Int64?
+    private let isCarried: Bool
+    private var log = PacketLog()
     private var streamEnd = StreamEnd()
     /// What a picture without a duration gets, in the stream's time base.
     private let usualDuration: Int64
@@ -18,35 +19,43 @@ final class PacketCopying: TrackWriter {
     private var beginning: Int64?
     private var hasShown = false
     private var hasKey = false
-    private var written: Int64 = 0
-    private var end: Int64 = 0
-    private var lastTime: Int64 = 0
 
-    init(_ stream: InputStream, slot: Int, state: LaneState) throws {
+    /// Stands in the container until the recording's own description takes its place: one that the muxer knows.
+    private static let placeholder = "gpmd"
+
+    /// - Parameters:
+    ///   - stream: the recording's.
+    ///   - slot: its place in the lane.
+    ///   - isCarried: whether only others know what its packets mean.
+    ///   - state: the lane's.
+    /// - Throws: `FFmpegError` where its decoder cannot be opened.
+    init(_ stream: InputStream, slot: Int, isCarried: Bool = false, state: LaneState) throws {
+        self.isCarried = isCarried
         self.stream = stream
         self.slot = slot
         self.state = state
         usualDuration = stream.kind == .video ? PictureClock(stream, most: nil).usualDuration : 0
-        judge = stream.kind == .audio && stream.hasDecoder ? try Decoder(stream, threads: 1) : nil
+        let isSound = stream.kind == .audio && !isCarried
+        judge = isSound && stream.hasDecoder ? try Decoder(stream, threads: 1) : nil
         description = OutputFile.StreamDescription(
-            parameters: stream.parameters, timeBase: stream.timeBase,
-            metadata: Tags.kept(fromStream: stream.metadata), isDefault: stream.isDefault,
-            displayMatrix: stream.displayMatrix, sampleAspectRatio: stream.sampleAspectRatio,
-            averageFrameRate: stream.averageFrameRate, isCopy: true)
+            parameters: isCarried ? try CodecParameters(opaque: Self.placeholder) : stream.parameters,
+            timeBase: stream.timeBase, metadata: Tags.kept(fromStream: stream.metadata),
+            disposition: stream.disposition, displayMatrix: stream.displayMatrix, mastering: stream.mastering,
+            contentLight: stream.contentLight, sampleAspectRatio: stream.sampleAspectRatio,
+            averageFrameRate: stream.averageFrameRate, isCopy: !isCarried)
     }
 
     func take(_ packet: Packet, _ reader: PacketReader) throws -> Bool {
         try judge(packet, reader)
+        // The muxer passes over them.
+        if packet.size == 0, stream.kind != .video, stream.kind != .audio { return true }
         // What an edit list hides is needed in front, where decoding begins, and is cut off behind the end.
         if packet.isDiscarded, hasShown { return true }
         // Before the recording's beginning and before anything that could be decoded.
         if stream.kind == .video, !hasKey, !packet.isKey, (packet.presentation ?? 0) < 0 { return true }
         if packet.isKey { hasKey = true }
         if !packet.isDiscarded { hasShown = true }
-        var decoding = packet.decoding ?? packet.presentation ?? (lastDecoding ?? 0) + 1
-        // The container wants decoding times that only rise.
-        if let lastDecoding, decoding <= lastDecoding { decoding = lastDecoding + 1 }
-        lastDecoding = decoding
+        let decoding = log.follow(packet.decoding ?? packet.presentation ?? .min)
         packet.decoding = decoding
         if let time = packet.presentation {
             packet.presentation = max(time, decoding)
@@ -54,13 +63,11 @@ final class PacketCopying: TrackWriter {
             packet.presentation = decoding
         }
         let time = packet.presentation ?? decoding
-        end = max(end, time + (packet.duration > 0 ? packet.duration : usualDuration))
+        log.note(time, end: time + (packet.duration > 0 ? packet.duration : usualDuration))
         if !packet.isDiscarded {
             firstTime = min(firstTime ?? time, time)
             beginning = beginning ?? time
         }
-        lastTime = max(lastTime, time)
-        written += 1
         return handOver(streamEnd.exchange(packet))
     }
 
@@ -80,10 +87,12 @@ final class PacketCopying: TrackWriter {
 
     func finish(_ reader: PacketReader) throws -> Bool {
         try judge(nil, reader)
+        var end = log.end
         if stream.kind == .video, let firstTime {
             end = StreamEnd.clamp(
-                end, last: lastTime, first: firstTime, tally: reader.tallies[slot],
+                end, last: log.lastTime, first: firstTime, tally: reader.tallies[slot],
                 timeBase: stream.timeBase)
+            log.finish(at: end)
         }
         return handOver(streamEnd.last(endingAt: end))
     }
@@ -91,8 +100,6 @@ final class PacketCopying: TrackWriter {
     func report(into tally: inout StreamTally) {
         tally.isCopied = true
         tally.firstShown = beginning.map { stream.timeBase.seconds($0) }
-        tally.written = written
-        tally.lastTime = stream.timeBase.seconds(lastTime)
-        tally.writtenEnd = stream.timeBase.seconds(end)
+        log.report(into: &tally, timeBase: stream.timeBase)
     }
 }

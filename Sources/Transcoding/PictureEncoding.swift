@@ -102,19 +102,22 @@ final class PictureEncoding {
         let rate = CopyPlan.frameRate(of: stream)
         let choice = settings.choice
         let format = frame.videoFormat.with(colour: colour(of: frame))
+        let light = EncoderChoice.LightOfPictures(
+            mastering: stream.mastering ?? frame.mastering, content: stream.contentLight ?? frame.contentLight)
         let opened = try Encoder(
             video: Encoder.VideoSettings(
                 codec: choice.encoder, format: format, timeBase: timeBase, frameRate: rate,
                 keyFrameDistance: choice.keyFrames.distance(framesPerSecond: rate.value),
                 mostBFrames: choice.codec == .h264 ? 3 : nil, threads: settings.threads,
-                options: choice.options(threads: settings.threads), tag: choice.tag))
+                options: choice.options(threads: settings.threads, light: light), tag: choice.tag))
         encoder = opened
         state.describe(
             .success([
                 OutputFile.StreamDescription(
                     parameters: try opened.parameters(), timeBase: timeBase,
-                    metadata: Tags.kept(fromStream: stream.metadata), isDefault: true,
-                    displayMatrix: stream.displayMatrix, sampleAspectRatio: frame.videoFormat.sampleAspectRatio,
+                    metadata: Tags.kept(fromStream: stream.metadata), disposition: stream.disposition,
+                    displayMatrix: stream.displayMatrix, mastering: light.mastering, contentLight: light.content,
+                    sampleAspectRatio: frame.videoFormat.sampleAspectRatio,
                     averageFrameRate: rate, isCopy: false)
             ]))
         return opened

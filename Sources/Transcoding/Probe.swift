@@ -9,8 +9,10 @@ enum Probe {
         let input = try Source.open(path, headIsRead: headIsRead)
         let plan: CopyPlan?
         var objection: String?
-        do {
-            plan = try CopyPlan.make(for: input, settings: settings)
+        do throws(Fault) {
+            plan = try CopyPlan.make(
+                for: CopyPlan.Request(
+                    input: input, index: Source.index(of: path, input), settings: settings, stripsLocation: false))
         } catch  where error.code == .nothingToEncode {
             plan = nil
             objection = error.reason
@@ -44,21 +46,12 @@ enum Probe {
     }
 
     private static func treatment(of stream: InputStream, in plan: CopyPlan?) -> String {
-        if let video = plan?.video, video.stream.index == stream.index {
-            switch video.treatment {
-            case .copy: return "copied"
-            case .encode(let choice, let geometry):
-                let size = geometry.isScaled || geometry.isPadded ? ", \(geometry.width)×\(geometry.height)" : ""
-                return "encoded with \(choice.summary)\(size)"
-            }
+        guard let plan else { return "not possible" }
+        if let track = plan.tracks.first(where: { $0.stream.index == stream.index }) {
+            return TrackWords.prediction(for: track)
         }
-        if let audio = plan?.audio.first(where: { $0.stream.index == stream.index }) {
-            switch audio.treatment {
-            case .copy: return "copied"
-            case .encode(let bitRate, _): return "encoded to AAC at \(bitRate / 1000) kbit/s"
-            }
-        }
+        if plan.covers.contains(where: { $0.index == stream.index }) { return "kept as a picture" }
         if stream.tag == "tmcd" { return "time code kept" }
-        return plan == nil ? "not possible" : "lost"
+        return plan.chapterTitles.contains(stream.index) ? "chapters kept" : "lost"
     }
 }

@@ -40,7 +40,7 @@ final class SoundEncoding: TrackWriter {
         }
         description = OutputFile.StreamDescription(
             parameters: try encoder.parameters(), timeBase: encoder.timeBase,
-            metadata: Tags.kept(fromStream: stream.metadata), isDefault: stream.isDefault, isCopy: false)
+            metadata: Tags.kept(fromStream: stream.metadata), disposition: stream.disposition, isCopy: false)
     }
 
     private static func encoder(

@@ -33,6 +33,12 @@ enum Source {
         return input
     }
 
+    /// The index of a recording whose tracks and tags are to be read as they stand there; `nil` where it has none of the ISO
+    /// base media format.
+    static func index(of path: FilePath, _ input: InputFile) -> MovieBox? {
+        input.formatName.contains("mp4") ? MovieFile.index(of: path) : nil
+    }
+
     private static func fault(opening error: FFmpegError, of path: FilePath) -> Fault {
         let head = head(of: path)
         if head.isEmpty {

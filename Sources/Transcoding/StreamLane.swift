@@ -4,19 +4,14 @@ import SystemIO
 
 /// Streams that are copied, and sound that is encoded: one thread does it all.
 final class StreamLane: Lane {
-    struct Track: Sendable {
-        let stream: InputStream
-        /// `nil` copies.
-        let encoding: (bitRate: Int, sampleRate: Int)?
-    }
 
     let shared = LaneState(capacity: 256)
     private let path: FilePath
-    private let tracks: [Track]
+    private let tracks: [CopyPlan.Track]
     /// Whether the lane tells how far the whole copy is; a lane beside an encoder does not.
     private let leads: Bool
 
-    init(_ path: FilePath, tracks: [Track], leads: Bool) {
+    init(_ path: FilePath, tracks: [CopyPlan.Track], leads: Bool) {
         self.path = path
         self.tracks = tracks
         self.leads = leads
@@ -35,13 +30,7 @@ final class StreamLane: Lane {
     private func run() throws {
         let reader = try PacketReader(path, streams: tracks.map { $0.stream.index })
         var writers: [any TrackWriter] = []
-        for (slot, track) in tracks.enumerated() {
-            if let encoding = track.encoding {
-                writers.append(try SoundEncoding(track.stream, slot: slot, encoding, state: shared))
-            } else {
-                writers.append(try PacketCopying(track.stream, slot: slot, state: shared))
-            }
-        }
+        for (slot, track) in tracks.enumerated() { writers.append(try writer(for: track, slot)) }
         shared.describe(.success(writers.map { $0.description }))
         while let (packet, slot) = try reader.next() {
             if leads, let time = packet.presentation {
@@ -58,6 +47,17 @@ final class StreamLane: Lane {
         }
         for (slot, writer) in writers.enumerated() { reader.update(slot) { writer.report(into: &$0) } }
         shared.finish(reader.tallies)
+    }
+
+    private func writer(for track: CopyPlan.Track, _ slot: Int) throws -> any TrackWriter {
+        switch track.treatment {
+        case .copy: try PacketCopying(track.stream, slot: slot, state: shared)
+        case .carry: try PacketCopying(track.stream, slot: slot, isCarried: true, state: shared)
+        case .encodeSound(let bitRate, let sampleRate):
+            try SoundEncoding(track.stream, slot: slot, (bitRate, sampleRate), state: shared)
+        case .convertText: try TextConversion(track.stream, slot: slot, state: shared)
+        case .encodePicture: throw Fault(.encoderFailed, "a picture came where none belongs")
+        }
     }
 }
 

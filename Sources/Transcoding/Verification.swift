@@ -6,19 +6,34 @@ struct Verification {
     let path: FilePath
     let emit: @Sendable (MediaEvent) -> Void
 
+    /// A track that the copy must have.
+    struct Expected {
+        let stream: InputStream
+        let treatment: CopyPlan.Treatment
+        let tally: StreamTally
+        /// Of the packets that were given to the muxer.
+        let times: TimeDigest
+
+        /// What its packets are, as far as a reader of the container can tell.
+        var kind: StreamKind? { treatment == .carry ? nil : stream.kind }
+        var isMedia: Bool { kind == .video || kind == .audio }
+    }
+
     /// Seconds at the end that are decoded: of what was encoded here, and of what was copied as it was found.
     private static let encodedEnd = 1.0
     private static let copiedEnd = 3.0
     /// How much longer or shorter a stream may be, in seconds: half of what a person could hear or see as off.
     private static let tolerance = 0.05
+    /// How much the beginning of a stream may be off: the container counts it in thousandths of a second.
+    private static let startTolerance = 0.001
 
-    /// - Parameter tallies: of the streams that were written, in the output's order.
+    /// - Parameter tracks: those that were written, in the output's order.
     /// - Throws: a fault `verification` with what is wrong.
-    func check(against tallies: [StreamTally]) throws(Fault) {
+    func check(against tracks: [Expected]) throws(Fault) {
         do {
-            try compareStreams(tallies)
-            try countPackets(tallies)
-            try decodeEnd(tallies)
+            try compareTracks(tracks)
+            try comparePackets(tracks)
+            try decodeEnd(tracks)
         } catch let fault as Fault {
             throw fault
         } catch let error as FFmpegError {
@@ -28,17 +43,7 @@ struct Verification {
         }
     }
 
-    /// Which of the tags the file does not have after all: the muxer passes over what its container has no place for.
-    ///
-    /// - Parameter tags: those that were asked for.
-    /// - Returns: their names, sorted.
-    /// - Throws: a fault `verification` where it cannot be opened.
-    func missing(of tags: [String: String]) throws(Fault) -> [String] {
-        let found = Set(try open().metadata.keys.map { $0.lowercased() })
-        return tags.keys.filter { !found.contains($0.lowercased()) && !Tags.isWrittenOtherwise($0, in: tags) }.sorted()
-    }
-
-    private func open() throws(Fault) -> InputFile {
+    func open() throws(Fault) -> InputFile {
         do {
             return try InputFile(path: path.bytes, formats: ["mov"])
         } catch {
@@ -46,48 +51,61 @@ struct Verification {
         }
     }
 
-    /// The timecode track that the muxer adds is not one of those that were asked for.
-    private func mediaStreams(of input: InputFile) -> [InputStream] {
-        input.streams.filter { $0.kind == .video || $0.kind == .audio }
-    }
-
-    private func compareStreams(_ tallies: [StreamTally]) throws {
-        let found = mediaStreams(of: try open()).map { $0.kind }
-        let expected = tallies.map { $0.kind }
-        if found != expected {
-            throw wrong("it has \(found.count) streams where \(expected.count) were written")
+    private func compareTracks(_ tracks: [Expected]) throws {
+        let found = try open().streams
+        guard found.count >= tracks.count else {
+            throw wrong("it has \(found.count) streams where \(tracks.count) were written")
+        }
+        for (stream, track) in zip(found, tracks) {
+            if let kind = track.kind, stream.kind != kind {
+                throw wrong("stream \(stream.index) of it is not the \(kind.rawValue) that was written there")
+            }
         }
     }
 
-    private func countPackets(_ tallies: [StreamTally]) throws {
+    private func comparePackets(_ tracks: [Expected]) throws {
         let input = try open()
-        let streams = mediaStreams(of: input)
-        let slots = Dictionary(uniqueKeysWithValues: streams.enumerated().map { ($1.index, $0) })
-        input.select(Set(slots.keys))
-        var counts = tallies.map { _ in Int64(0) }
-        var lastTimes = tallies.map { _ in 0.0 }
-        let total = max(1, tallies.reduce(0) { $0 + $1.written })
+        let streams = input.streams
+        input.select(Set(tracks.indices))
+        var times = tracks.map { _ in TimeDigest() }
+        var lastTimes = tracks.map { _ in 0.0 }
+        let total = max(1, tracks.reduce(0) { $0 + $1.tally.written })
         var seen: Int64 = 0
         while let packet = try input.read() {
-            guard let slot = slots[packet.streamIndex] else { continue }
-            counts[slot] += 1
+            let slot = packet.streamIndex
+            guard slot < tracks.count else { continue }
+            // The muxer fills the time between subtitles with empty ones.
+            if tracks[slot].kind == .subtitle, packet.isEmptyText { continue }
             seen += 1
             if let time = packet.presentation {
+                times[slot].add(time)
                 lastTimes[slot] = max(lastTimes[slot], streams[slot].timeBase.seconds(time))
             }
             if seen % 2000 == 0 {
                 emit(.progress(MediaProgress(stage: .checking, fraction: Double(seen) / Double(total), frames: seen)))
             }
         }
-        for (slot, tally) in tallies.enumerated() {
-            if counts[slot] != tally.written {
-                throw wrong(
-                    "its \(tally.kind.rawValue) has \(counts[slot]) packets where \(tally.written) were written")
-            }
-            try compare(lastTimes[slot], tally.lastTime, "the last packet of its \(tally.kind.rawValue) is")
+        for (slot, track) in tracks.enumerated() {
+            let what = "its \((track.kind ?? .data).rawValue)"
+            try compare(times[slot], track.times, what, streams[slot].timeBase)
+            guard track.isMedia else { continue }
+            try compare(lastTimes[slot], track.tally.lastTime, "the last packet of \(what) is")
             let stream = streams[slot]
             let end = stream.timeBase.seconds((stream.start ?? 0) + (stream.duration ?? 0))
-            try compare(end, tally.writtenEnd, "its \(tally.kind.rawValue) ends")
+            try compare(end, track.tally.writtenEnd, "\(what) ends")
+        }
+    }
+
+    private func compare(
+        _ found: TimeDigest, _ expected: TimeDigest, _ what: String, _ base: Rational
+    ) throws(Fault) {
+        if found.count != expected.count {
+            throw wrong("\(what) has \(found.count) packets where \(expected.count) were written")
+        }
+        if !found.hasSameSteps(as: expected) { throw wrong("\(what) has other time stamps than were written") }
+        let shift = base.seconds(found.first - expected.first)
+        if abs(shift) > Self.startTolerance + base.seconds(1) {
+            throw wrong("\(what) begins \(Decimal.fixed(shift, places: 3)) s from where it should")
         }
     }
 
@@ -97,10 +115,11 @@ struct Verification {
             "\(what) at \(Decimal.fixed(found, places: 3)) s, not at \(Decimal.fixed(expected, places: 3)) s")
     }
 
-    private func decodeEnd(_ tallies: [StreamTally]) throws {
-        for (slot, tally) in tallies.enumerated() {
+    private func decodeEnd(_ tracks: [Expected]) throws {
+        for (slot, track) in tracks.enumerated() where track.isMedia {
+            let tally = track.tally
             let input = try open()
-            let stream = mediaStreams(of: input)[slot]
+            let stream = input.streams[slot]
             input.select([stream.index])
             let start = tally.writtenEnd - (tally.isCopied ? Self.copiedEnd : Self.encodedEnd)
             try? input.seek(toSeconds: max(0, start))

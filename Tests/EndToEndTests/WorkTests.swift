@@ -27,7 +27,10 @@ struct WorkTests {
 
     @Test("every event as a JSON line, with what belongs to it")
     func json() async throws {
-        let outcome = try await home.run([TestPlace.fixture("two-languages.mov").text, "--compress=fast", "--json"])
+        let source = try TestPath.make(home.path + "/two-pictures.mkv")
+        let picture = ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=1"]
+        try await Judge.record(picture + picture + ["-map", "0", "-map", "1", "-c:v", "ffv1"], to: source)
+        let outcome = try await home.run([source.text, "--compress=fast", "--json"])
         let events = try outcome.output.split(separator: "\n").map {
             try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
         }

@@ -5,6 +5,7 @@ package import IngestModel
 package struct Probed: Decodable, Sendable {
     package struct Stream: Decodable, Sendable {
         package struct SideData: Decodable, Sendable {
+            package var sideDataType: String?
             package var rotation: Double?
         }
 
@@ -23,6 +24,9 @@ package struct Probed: Decodable, Sendable {
         package var colorSpace: String?
         package var sampleRate: String?
         package var channels: Int?
+        package var codecTagString: String?
+        package var sampleAspectRatio: String?
+        package var disposition: [String: Int]?
         package var tags: [String: String]?
         package var sideDataList: [SideData]?
 
@@ -41,18 +45,30 @@ package struct Probed: Decodable, Sendable {
         package var length: Double { Double(duration ?? "") ?? 0 }
     }
 
+    package struct Chapter: Decodable, Sendable {
+        package var startTime: String?
+        package var endTime: String?
+        package var tags: [String: String]?
+    }
+
     package var streams: [Stream]
+    package var chapters: [Chapter]?
     package var format: Format?
 
     package var video: [Stream] { streams.filter { $0.codecType == "video" } }
     package var audio: [Stream] { streams.filter { $0.codecType == "audio" } }
+    package var subtitles: [Stream] { streams.filter { $0.codecType == "subtitle" } }
 }
 
 package enum Judge {
     /// Everything ffprobe tells, with frames counted by decoding.
     package static func probe(_ path: FilePath) async throws -> Probed {
         let outcome = try await tool(
-            "ffprobe", ["-v", "quiet", "-count_frames", "-show_format", "-show_streams", "-of", "json", path.text])
+            "ffprobe",
+            [
+                "-v", "quiet", "-count_frames", "-show_format", "-show_streams", "-show_chapters", "-of", "json",
+                path.text,
+            ])
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         return try decoder.decode(Probed.self, from: Data(outcome.output.utf8))
@@ -82,6 +98,30 @@ package enum Judge {
             return Double(line.split(separator: "=").last ?? "") ?? -1
         }
         throw TestFailure("ffmpeg measures nothing: \(outcome.errors)")
+    }
+
+    /// A digest of the packets of each stream, in the order of the streams (`streamhash` of ffmpeg).
+    package static func digests(_ path: FilePath, _ streams: String) async throws -> [String] {
+        try await tool(
+            "ffmpeg",
+            ["-v", "error", "-i", path.text, "-map", streams, "-c", "copy", "-copy_unknown", "-f", "streamhash", "-"]
+        ).output.split(separator: "\n").map { String($0.drop { $0 != "=" }) }
+    }
+
+    /// The packets of one stream as ffprobe shows them: size and bytes.
+    package static func data(_ path: FilePath, stream: Int) async throws -> String {
+        try await tool(
+            "ffprobe",
+            [
+                "-v", "quiet", "-select_streams", "\(stream)", "-show_packets", "-show_data", "-show_entries",
+                "packet=size,data", "-of", "csv=p=0", path.text,
+            ]
+        ).output
+    }
+
+    /// The subtitles of a stream as SubRip text.
+    package static func subtitles(_ path: FilePath, stream: Int) async throws -> String {
+        try await tool("ffmpeg", ["-v", "error", "-i", path.text, "-map", "0:s:\(stream)", "-f", "srt", "-"]).output
     }
 
     package static func tool(_ name: String, _ arguments: [String]) async throws -> RunningProgram.Outcome {

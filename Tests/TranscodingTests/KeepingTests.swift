@@ -1,0 +1,259 @@
+import Foundation
+import IngestModel
+import IngestTestSupport
+import Testing
+
+@testable import Transcoding
+
+/// What a copy keeps of a recording, of either kind, judged by ffprobe and ffmpeg.
+@Suite("Keeping", .timeLimit(.minutes(5)))
+struct KeepingTests {
+    private let making = try? Making()
+    private let text =
+        "1\n00:00:00,200 --> 00:00:00,900\nhello <i>you</i>\n\n2\n00:00:01,100 --> 00:00:01,500\nsecond\n"
+
+    private static let both: [CompressSettings?] = [CompressSettings(preset: .fast), nil]
+    private static let picture = ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30:duration=2"]
+    private static let tone = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000:duration=2"]
+    private static let encoders = ["-c:v", "libx264", "-preset", "ultrafast", "-c:a", "aac"]
+
+    private func setUp() throws -> Making { try #require(making) }
+
+    private func written(_ text: String, _ name: String) throws -> String {
+        try setUp().directory.write(Array(text.utf8), to: name).text
+    }
+
+    @Test("a phone's recording: both languages, subtitles, chapters, time code, every key, the title", arguments: both)
+    func phone(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let tags = """
+            ;FFMETADATA1
+            title=Cap
+            creation_time=2024-03-01T19:03:50.000000Z
+            location=+48.8577+002.2950/
+            com.apple.quicktime.make=Apple
+            com.apple.quicktime.model=iPhone 15 Pro
+            com.apple.quicktime.creationdate=2024-03-01T20:03:50+0100
+            com.apple.quicktime.content.identifier=7A7D4193-1D91-4907-98F8-3B7E41D991D7
+            [CHAPTER]
+            TIMEBASE=1/1000
+            START=0
+            END=800
+            title=one
+            [CHAPTER]
+            TIMEBASE=1/1000
+            START=800
+            END=2000
+            title=zwei ©
+
+            """
+        let metadata = try written(tags, "tags.txt")
+        let subtitles = try written(text, "text.srt")
+        let inputs = Self.picture + Self.tone + Self.tone + ["-i", metadata, "-i", subtitles]
+        let maps = ["-map", "0", "-map", "1", "-map", "2", "-map", "4", "-map_metadata", "3", "-map_chapters", "3"]
+        let source = try await making.record(
+            "phone.mov",
+            inputs + maps + Self.encoders + [
+                "-c:s", "mov_text", "-metadata:s:a:0", "language=eng", "-metadata:s:a:1", "language=fra", "-timecode",
+                "01:02:03;04", "-r", "30000/1001", "-movflags", "use_metadata_tags",
+            ])
+        let made = try await making.make(source, settings)
+        #expect(made.losses == [])
+        let probed = try await Judge.probe(made.path)
+        #expect(probed.video.count == 1 && probed.subtitles.count == 1)
+        #expect(probed.audio.map { $0.tags?["language"] } == ["eng", "fra"])
+        #expect(probed.chapters?.map { $0.tags?["title"] } == ["one", "zwei ©"])
+        #expect(probed.chapters?.compactMap { Double($0.startTime ?? "") } == [0, 0.8])
+        #expect(probed.streams.contains { $0.codecTagString == "tmcd" && $0.tags?["timecode"] == "01:02:03;04" })
+        let found = try #require(probed.format?.tags)
+        let before = try #require(try await Judge.probe(source).format?.tags)
+        for (key, value) in before where key.hasPrefix("com.apple.") || key == "title" || key == "creation_time" {
+            #expect(found[key] == value, "\(key)")
+        }
+        #expect(before.count { $0.key.hasPrefix("com.apple.") } == 4)
+        #expect(found["location"]?.hasPrefix("+48.8577+002.295") == true)
+        #expect(found["com.apple.quicktime.location.ISO6709"] == "+48.8577+002.2950/")
+        #expect(found["major_brand"] == "isom" && found["encoder"]?.hasPrefix("Lavf") == true)
+        #expect(try await Judge.subtitles(made.path, stream: 0) == Judge.subtitles(source, stream: 0))
+    }
+
+    @Test(
+        "Matroska's subtitles become text that mp4 holds, with their times and uses; its cover stays one",
+        arguments: both)
+    func matroska(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let subtitles = try written(text, "text.srt")
+        let cover = try await making.record(
+            "cover.png", ["-f", "lavfi", "-i", "color=red:size=32x32", "-frames:v", "1"])
+        let inputs = Self.picture + Self.tone + ["-i", subtitles, "-map", "0", "-map", "1", "-map", "2", "-map", "2"]
+        let uses = [
+            "-c:s:0", "srt", "-c:s:1", "ass", "-metadata:s:s:0", "language=ger", "-metadata:s:s:0", "title=Deutsch",
+            "-metadata:s:a:0", "title=Kommentar", "-disposition:s:0", "forced", "-attach", cover.text, "-metadata:s:t",
+            "mimetype=image/png", "-metadata", "camera_serial=4711",
+        ]
+        let source = try await making.record("film.mkv", inputs + Self.encoders + uses)
+        let made = try await making.make(source, settings)
+        #expect(made.losses == [])
+        let probed = try await Judge.probe(made.path)
+        #expect(probed.subtitles.map { $0.codecName } == ["mov_text", "mov_text"])
+        #expect(probed.subtitles.first?.tags?["language"] == "ger")
+        #expect(probed.subtitles.first?.disposition?["forced"] == 1)
+        #expect(probed.subtitles.first?.tags?["handler_name"] == "Deutsch")
+        #expect(probed.audio.first?.tags?["handler_name"] == "Kommentar")
+        for stream in 0...1 {
+            #expect(try await Judge.subtitles(made.path, stream: stream) == Judge.subtitles(source, stream: stream))
+        }
+        let covers = probed.video.filter { $0.disposition?["attached_pic"] == 1 }
+        #expect(covers.map { $0.codecName } == ["png"] && covers.first?.width == 32)
+        #expect(probed.format?.tags?["CAMERA_SERIAL"] == "4711")
+        // Track names stand where players look for them.
+        let index = try #require(MovieFile.index(of: made.path))
+        #expect(IndexGrafts.names(in: index) == [nil, "Kommentar", "Deutsch", nil])
+    }
+
+    /// A recording with a track of which FFmpeg knows nothing: text, with another name of its kind.
+    private func telemetry(_ code: String) async throws -> FilePath {
+        let making = try setUp()
+        let subtitles = try written(text, "\(code).srt")
+        let plain = try await making.record(
+            "\(code)-plain.mp4",
+            Self.picture + Self.tone + ["-i", subtitles, "-map", "0", "-map", "1", "-map", "2"] + Self.encoders + [
+                "-c:s", "mov_text",
+            ])
+        var bytes = try plain.contents()
+        for (old, new) in [("tx3g", code), ("sbtl", "meta")] {
+            let place = try #require(bytes.firstRange(of: Array(old.utf8)))
+            bytes.replaceSubrange(place, with: Array(new.utf8))
+        }
+        return try making.directory.write(bytes, to: "\(code).mp4")
+    }
+
+    @Test(
+        "tracks of which FFmpeg knows nothing are carried over byte for byte",
+        arguments: ["djmd", "mebx", "gpmd", "rtmd"])
+    func telemetryIsCarried(code: String) async throws {
+        let source = try await telemetry(code)
+        for settings in Self.both {
+            let made = try await setUp().make(source, settings)
+            #expect(made.losses == [])
+            let probed = try await Judge.probe(made.path)
+            #expect(probed.streams.map { $0.codecTagString } == ["avc1", "mp4a", code])
+            let expected = try await Judge.data(source, stream: 2)
+            #expect(expected.contains("hello"))
+            #expect(try await Judge.data(made.path, stream: 2) == expected)
+        }
+    }
+
+    @Test("sound of which FFmpeg knows nothing stands in nobody's way", arguments: both)
+    func unknownSound(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let plain = try await making.record(
+            "plain.mov",
+            Self.picture + Self.tone + Self.tone + ["-map", "0", "-map", "1", "-map", "2"] + Self.encoders + [
+                "-c:a:1", "pcm_s16le",
+            ])
+        var bytes = try plain.contents()
+        let place = try #require(bytes.firstRange(of: Array("sowt".utf8)))
+        bytes.replaceSubrange(place, with: Array("apac".utf8))
+        let source = try making.directory.write(bytes, to: "apac.mov")
+        let made = try await making.make(source, settings)
+        #expect(made.losses == [] && made.fault == nil)
+        let probed = try await Judge.probe(made.path)
+        #expect(probed.audio.map { $0.codecTagString } == ["mp4a", "apac"])
+        #expect(try await Judge.data(made.path, stream: 2).count > 10_000)
+    }
+
+    @Test("without the position: nothing that tells it is left, and what was left out for it is said", arguments: both)
+    func withoutPosition(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let carried = try await telemetry("gpmd")
+        let source = try await making.record(
+            "placed.mov",
+            [
+                "-i", carried.text, "-map", "0:v", "-map", "0:a", "-c", "copy", "-metadata",
+                "location=+48.8577+002.2950/",
+                "-metadata", "com.apple.quicktime.location.ISO6709=+48.8577+002.2950/", "-metadata",
+                "com.apple.quicktime.make=Apple", "-movflags", "use_metadata_tags",
+            ])
+        for recording in [source, carried] {
+            let made = try await making.make(recording, settings, stripsLocation: true)
+            #expect(!made.losses.isEmpty && made.losses.allSatisfy { $0.isAsked }, "\(made.losses)")
+            let bytes = String(decoding: try made.path.contents(), as: Unicode.ASCII.self)
+            #expect(!bytes.contains("48.8577") && !bytes.contains("gpmd") && !bytes.contains("loci"))
+        }
+        let made = try await making.make(source, settings, stripsLocation: true)
+        #expect(try await Judge.probe(made.path).format?.tags?["com.apple.quicktime.make"] == "Apple")
+    }
+
+    @Test("HDR10: the screen it was made on and its brightest light stand in the stream and in the container")
+    func highDynamicRange() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "hdr.mp4",
+            Self.picture + [
+                "-pix_fmt", "yuv420p10le", "-c:v", "libx265", "-preset", "ultrafast", "-x265-params",
+                "log-level=none:hdr10=1:repeat-headers=1:colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc:"
+                    + "master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400",
+                "-tag:v", "hvc1",
+            ])
+        for codec in [CompressSettings.Codec.auto, .av1] {
+            let made = try await making.make(source, CompressSettings(preset: .fast, codec: codec))
+            #expect(made.losses == [])
+            let video = try #require(try await Judge.probe(made.path).video.first)
+            #expect(video.pixFmt == "yuv420p10le" && video.colorTransfer == "smpte2084")
+            #expect(video.colorPrimaries == "bt2020" && video.colorSpace == "bt2020nc")
+            #expect(
+                video.sideDataList?.compactMap { $0.sideDataType } == [
+                    "Mastering display metadata", "Content light level metadata",
+                ])
+            let frame = try await Judge.tool(
+                "ffprobe",
+                [
+                    "-v", "quiet", "-select_streams", "v", "-read_intervals", "%+#1", "-show_frames", "-show_entries",
+                    "frame=side_data_list", "-of", "compact", made.path.text,
+                ]
+            ).output
+            #expect(frame.contains("max_content=1000|max_average=400"), "\(codec)")
+            #expect(frame.contains("max_luminance=\(codec == .av1 ? "256000/256" : "10000000/10000")"), "\(codec)")
+        }
+    }
+
+    @Test("spatial video: the second eye stays where the pictures stay, and is named as lost where they are encoded")
+    func secondEye() async throws {
+        let making = try setUp()
+        let flat = try await making.record("flat.mov", Self.picture + Self.encoders)
+        var bytes = try flat.contents()
+        var index = try #require(MovieFile.index(of: flat))
+        let length = index.size
+        let place = try #require(bytes.firstRange(of: Array("moov".utf8))).lowerBound - 4
+        #expect(place + length == bytes.count)
+        try index.children.indices.filter { index.children[$0].type == "trak" }.forEach { track in
+            var entry = try #require(SampleEntries(ofTrack: index.children[track])?.only)
+            entry.extensions += [MovieBox("lhvC", [1, 2, 3]), MovieBox("vexu", Array("both eyes".utf8))]
+            index.children[track].change(["mdia", "minf", "stbl"]) { tables in
+                tables.children.removeAll { $0.type == "stsd" }
+                tables.children.append(SampleEntries.table(entry.box))
+            }
+        }
+        bytes.replaceSubrange(place..., with: index.written)
+        let spatial = try making.directory.write(bytes, to: "spatial.mov")
+        let encoded = try await making.make(spatial)
+        #expect(encoded.losses.map { $0.what } == ["the second eye's picture"])
+        let kept = try await making.make(spatial, nil)
+        #expect(kept.losses == [])
+        let text = String(decoding: try kept.path.contents(), as: Unicode.ASCII.self)
+        #expect(text.contains("lhvC") && text.contains("both eyes"))
+        #expect(try await Judge.probe(kept.path).video.first?.frames == 60)
+    }
+
+    @Test("a second picture is named as lost")
+    func secondPicture() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "two.mkv", Self.picture + Self.picture + ["-map", "0", "-map", "1"] + Self.encoders)
+        for settings in Self.both {
+            let made = try await making.make(source, settings)
+            #expect(made.losses.map { $0.what } == ["stream 1 (video, h264)"])
+        }
+    }
+}
