@@ -167,8 +167,14 @@ struct Invocation: Sendable {
             problems.append("--remux and --compress exclude each other")
         }
         if options.compress == nil {
-            for name in ["codec", "quality", "max-height", "max-fps"] where given[name] != nil {
+            for name in ["codec", "quality", "max-height", "max-fps", "audio", "keep-interlaced"]
+            where given[name] != nil {
                 problems.append("--\(name) goes with --compress")
+            }
+        }
+        if options.compress == nil, !options.remux {
+            for name in ["strict", "verify", "on-bad-result", "damaged"] where given[name] != nil {
+                problems.append("--\(name) goes with --compress or --remux")
             }
         }
         // Also where a file says so: whoever wants the position left out must not send it by mistake.
@@ -199,7 +205,8 @@ extension Options {
         guard let preset = compress else { return nil }
         return CompressSettings(
             preset: preset, codec: codec ?? .auto, quality: quality, maxHeight: maxHeight,
-            maxFramesPerSecond: maxFramesPerSecond)
+            maxFramesPerSecond: maxFramesPerSecond, sound: sound == .auto ? nil : sound,
+            keepsInterlaced: keepsInterlaced ? true : nil)
     }
 
     var preparation: Preparation {

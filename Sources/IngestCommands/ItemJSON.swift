@@ -122,8 +122,15 @@ extension ItemOptions {
             if let rate = settings.maxFramesPerSecond {
                 words.append("--max-fps=\(rate == rate.rounded() ? "\(Int(rate))" : "\(rate)")")
             }
+            if let sound = settings.sound { words.append("--audio=\(sound.rawValue)") }
+            if settings.keepsInterlaced == true { words.append("--keep-interlaced") }
         }
         if stripsLocation == true { words.append("--strip=location") }
+        let care = care ?? .standard
+        if care.isStrict { words.append("--strict") }
+        if care.damaged != .fail { words.append("--damaged=\(care.damaged.rawValue)") }
+        if care.badResult != .original { words.append("--on-bad-result=\(care.badResult.rawValue)") }
+        if care.verification != .sample { words.append("--verify=\(care.verification.rawValue)") }
         if let template { words.append("--as=\(template.text)") }
         if let after { words.append("--after=\(after.text)") }
         if let save { words.append("--save=\(save.url.text)") }

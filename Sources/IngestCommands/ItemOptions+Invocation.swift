@@ -19,7 +19,8 @@ extension Invocation {
             template: options.template, after: options.after.absolute(in: directory), save: saveHook(directory),
             stripsLocation: options.strip == .location ? true : nil,
             keepsFor: command == .watch ? options.keepsFor : nil,
-            freesBelow: command == .watch ? options.freesBelow : nil, isWatched: command == .watch ? true : nil)
+            freesBelow: command == .watch ? options.freesBelow : nil, isWatched: command == .watch ? true : nil,
+            care: options.care == .standard || !options.preparation.needsMedia ? nil : options.care)
     }
 
     /// Before anything is copied: what cannot be used now is not going to be later.

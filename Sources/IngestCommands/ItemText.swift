@@ -132,7 +132,12 @@ enum ItemText {
                 lines.append(("", "\(track.kind): \(track.codec) \(track.detail), \(track.treatment)"))
             }
         }
-        for loss in item.losses { lines.append(("not kept", "\(loss.what): \(loss.reason)")) }
+        if let damage = item.media?.damage { lines.append(("damage", damage)) }
+        if let kept = item.media?.kept, !kept.isEmpty { lines.append(("kept", kept.joined(separator: ", "))) }
+        for loss in item.losses {
+            let what = loss.isAsked ? "left out" : loss.outcome == .changed ? "changed" : "not kept"
+            lines.append((what, "\(loss.what): \(loss.reason)"))
+        }
         return lines
     }
 
@@ -155,6 +160,9 @@ enum ItemText {
         case .keptOriginal: "compressing made it no smaller, so it went as it is"
         case .foundInCache: "found in the cache, where no list knew it"
         case .recordingChanged: "the recording has changed since the copy was taken"
+        case .damaged: "the recording is damaged, and went as it is; it is never taken away"
+        case .salvaged: "the recording is damaged; the copy holds what could be saved of it, and the recording stays"
+        case .rejectedCopy: "the copy that was made was not right, so the recording went as it is"
         }
     }
 

@@ -26,7 +26,10 @@ struct Options: Sendable {
     var quality: Int?
     var maxHeight: Int?
     var maxFramesPerSecond: Double?
+    var sound: CompressSettings.Sound?
+    var keepsInterlaced = false
     var strip = Strippable.nothing
+    var care = CopyCare.standard
     var destination = DestinationAddress.builtIn
     var template: NameTemplate?
     var after = AfterAction.keep
@@ -153,6 +156,41 @@ struct OptionDeclaration: Sendable {
             .value("max-fps", nil, .number, "N", help: "drop frames beyond N a second") {
                 (options, value) throws(ValueProblem) in options.maxFramesPerSecond = try Parse.frameRate(value)
             }),
+        declare(
+            .compressing, [.upload, .watch, .probe],
+            .value(
+                "audio", nil, Parse.kind(CompressSettings.Sound.self), "HOW",
+                help: "auto (default), copy where mp4 holds it, aac, or none"
+            ) { (options, value) throws(ValueProblem) in options.sound = try Parse.choice(value) }
+            .standing(at: "auto")),
+        declare(
+            .compressing, [.upload, .watch, .probe],
+            .flag("keep-interlaced", help: "leave interlaced pictures interlaced") { $0.keepsInterlaced = $1 }
+                .negatable),
+        declare(
+            .compressing, [.upload, .watch],
+            .flag("strict", help: "fail rather than lose a stream or a tag") { $0.care.isStrict = $1 }.negatable),
+        declare(
+            .compressing, [.upload, .watch],
+            .value(
+                "verify", nil, Parse.kind(CopyCare.Verification.self), "EXTENT",
+                help: "decode a sample of the finished copy (default), or all of it (full)"
+            ) { (options, value) throws(ValueProblem) in options.care.verification = try Parse.choice(value) }
+            .standing(at: "sample")),
+        declare(
+            .compressing, [.upload, .watch],
+            .value(
+                "on-bad-result", nil, Parse.kind(CopyCare.BadResult.self), "WHAT",
+                help: "where the copy is not right: upload the original (default), or fail"
+            ) { (options, value) throws(ValueProblem) in options.care.badResult = try Parse.choice(value) }
+            .standing(at: "original")),
+        declare(
+            .compressing, [.upload, .watch],
+            .value(
+                "damaged", nil, Parse.kind(CopyCare.Damaged.self), "WHAT",
+                help: "with a damaged recording: fail (default), upload it as it is, or salvage what decodes"
+            ) { (options, value) throws(ValueProblem) in options.care.damaged = try Parse.choice(value) }
+            .standing(at: "fail")),
         declare(
             .compressing, [.upload, .watch],
             .value(

@@ -7,6 +7,7 @@ package struct Fault: Error, Hashable, Codable, Sendable {
         case recordingMissing, recordingUnreadable, recordingChanged, notAFile, notFinished, incomplete
         // The media process
         case notMedia, notFinalised, damaged, nothingToEncode, encoderFailed, encoderCrashed, encoderHung, verification
+        case wouldLose
         case mediaProgramMissing
         // The cache and this machine
         case diskFull, recorderAtWork, cacheUnusable, copyLost, copyChanged, foundInCache, fileSystem
@@ -51,7 +52,7 @@ extension Fault.Code {
     package var isCuredByRetrying: Bool {
         switch self {
         case .notAFile, .incomplete, .notMedia, .notFinalised, .damaged, .nothingToEncode, .verification,
-            .recordingMissing:
+            .wouldLose, .recordingMissing:
             false
         default: true
         }

@@ -83,6 +83,12 @@ package enum Mark: String, Codable, Hashable, Sendable {
     case foundInCache = "found-in-cache"
     /// The recording has changed since the copy was taken; the copy goes as it was.
     case recordingChanged = "recording-changed"
+    /// The recording is damaged, and goes as it is.
+    case damaged
+    /// The recording is damaged; the copy holds what could be decoded of it.
+    case salvaged
+    /// The copy that was made did not hold what it should, so the recording goes as it is.
+    case rejectedCopy = "rejected-copy"
 }
 
 /// A thing of the recording that the copy does not have.
@@ -169,6 +175,9 @@ package struct Item: Hashable, Sendable {
         marks = []
         losses = []
     }
+
+    /// Whether the recording is damaged: it may be all that there is of what the copy lacks.
+    package var isDamaged: Bool { !marks.isDisjoint(with: [.damaged, .salvaged]) }
 
     /// Whether the cached copy is all there is: it was found in the cache, and counts as its recording.
     package var isItsOwnRecording: Bool { marks.contains(.foundInCache) }

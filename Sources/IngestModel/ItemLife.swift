@@ -194,7 +194,9 @@ package struct Transition: Sendable {
             item.cleanup = .pending
             progress(&item)
             seen = .brought
-            if let after = item.options.after, after != .keep, !item.isItsOwnRecording { oweDisposal(of: &item) }
+            if let after = item.options.after, after != .keep, !item.isItsOwnRecording, !item.isDamaged {
+                oweDisposal(of: &item)
+            }
         case .disposalChanged(let after, let keepsFor, let freesBelow):
             changeDisposal(of: &item, after, keepsFor, freesBelow)
         case .disposalDue:

@@ -19,11 +19,13 @@ package struct MediaJob: Hashable, Codable, Sendable {
     package let niceness: Int?
     /// Whether tags that say where it was recorded are left out.
     package let stripsLocation: Bool
+    package let care: CopyCare
 
     package init(
         input: FilePath, output: FilePath, settings: CompressSettings?, threads: Int, niceness: Int?,
-        stripsLocation: Bool = false
+        stripsLocation: Bool = false, care: CopyCare = .standard
     ) {
+        self.care = care
         self.input = input
         self.output = output
         self.settings = settings
@@ -85,6 +87,10 @@ package struct MediaSummary: Hashable, Codable, Sendable {
     package let duration: Double
     package let videoFrames: Int64
     package let tracks: [Track]
+    /// Properties of the recording that were found in the copy as they were; `nil` in entries of older lists.
+    package var kept: [String]?
+    /// What is wrong with the recording, of which only a part could be saved.
+    package var damage: String?
 
     package init(container: String, duration: Double, videoFrames: Int64, tracks: [Track]) {
         self.container = container

@@ -79,6 +79,8 @@ package struct ItemOptions: Hashable, Codable, Sendable {
     package var freesBelow: ByteCount?
     /// Whether it comes from a watched folder, where nobody may be looking; `nil` if not.
     package var isWatched: Bool?
+    /// `nil` for the standard.
+    package var care: CopyCare?
 
     package static let defaultBlockSize = ByteCount.mebibytes(1)
     package static let largestBlockSize = ByteCount.gibibytes(1)
@@ -87,7 +89,7 @@ package struct ItemOptions: Hashable, Codable, Sendable {
         preparation: Preparation = .copy, blockSize: ByteCount = Self.defaultBlockSize, limitRate: ByteCount? = nil,
         tokenFile: FilePath? = nil, title: String? = nil, parameters: [String: String] = [:],
         template: NameTemplate? = nil, after: AfterAction? = nil, save: SaveHook? = nil, stripsLocation: Bool? = nil,
-        keepsFor: Double? = nil, freesBelow: ByteCount? = nil, isWatched: Bool? = nil
+        keepsFor: Double? = nil, freesBelow: ByteCount? = nil, isWatched: Bool? = nil, care: CopyCare? = nil
     ) {
         self.preparation = preparation
         self.blockSize = blockSize
@@ -102,5 +104,6 @@ package struct ItemOptions: Hashable, Codable, Sendable {
         self.keepsFor = keepsFor
         self.freesBelow = freesBelow
         self.isWatched = isWatched
+        self.care = care
     }
 }

@@ -163,12 +163,18 @@ struct Preparer {
         let job = MediaJob(
             input: item.recording, output: cache.partPath(of: item.cachedName), settings: settings,
             threads: context.settings.threads, niceness: context.settings.niceness,
-            stripsLocation: item.options.stripsLocation == true)
+            stripsLocation: item.options.stripsLocation == true, care: item.options.care ?? .standard)
         // Held open all the while, so that its going away does not matter once it has been begun.
         let recording = try await offPool { _ in OpenRecording(try Recording(item.recording)) }
         // The recording's digest is taken meanwhile: it is read in any case, and the page cache is shared.
         async let digest = offPool { stop in try recording.value.digest(stop: stop) }
-        let (summary, losses) = try await runMedia(job)
+        let summary: MediaSummary
+        let losses: [Loss]
+        do {
+            (summary, losses) = try await runMedia(job)
+        } catch let fault as Fault {
+            return try await sendOriginal(item, insteadOf: fault)
+        }
         let identity = item.identity.with(sha256: try await digest)
         // Nothing may have touched it between the first look and the last frame read.
         try await offPool { _ in
@@ -184,7 +190,9 @@ struct Preparer {
         {
             return try await keepOriginal(item, instead: seal.size)
         }
-        return PreparedCopy(seal: seal, name: item.cachedName, identity: identity, losses: losses, media: summary)
+        return PreparedCopy(
+            seal: seal, name: item.cachedName, identity: identity, marks: summary.damage == nil ? [] : [.salvaged],
+            losses: losses, media: summary)
     }
 
     private static let changed = Fault(
@@ -193,17 +201,45 @@ struct Preparer {
 
     /// What was encoded is no smaller: the recording goes as it is.
     private func keepOriginal(_ item: Item, instead size: ByteCount) async throws -> PreparedCopy {
-        try context.cache.delete(item.cachedName)
         reporter.report(
             .note(
                 "compressed it would have \(size.forReading) instead of \(item.identity.size.forReading), so it is "
                     + "uploaded as it is, with everything in it"))
+        return try await copyOriginal(item, mark: .keptOriginal)
+    }
+
+    /// Where no copy can be made, or it is not right, the recording goes as it is if that is wanted, and nothing in it was to
+    /// be left out.
+    private func sendOriginal(_ item: Item, insteadOf fault: Fault) async throws -> PreparedCopy {
+        let care = item.options.care ?? .standard
+        let mark: Mark
+        switch fault.code {
+        case .damaged, .notFinalised:
+            guard care.damaged == .upload else { throw fault }
+            mark = .damaged
+        case .verification:
+            guard care.badResult == .original else { throw fault }
+            mark = .rejectedCopy
+        default: throw fault
+        }
+        if item.options.stripsLocation == true { throw fault }
+        reporter.report(.warning("\(Self.finding(fault)); it is uploaded as it is"))
+        return try await copyOriginal(item, mark: mark)
+    }
+
+    /// What is wrong, without what can be done.
+    private static func finding(_ fault: Fault) -> String {
+        fault.reason.firstRange(of: ";").map { String(fault.reason[..<$0.lowerBound]) } ?? fault.reason
+    }
+
+    private func copyOriginal(_ item: Item, mark: Mark) async throws -> PreparedCopy {
+        try context.cache.delete(item.cachedName)
         let name = try await context.list.freeName(
             for: item, preparation: .copy, taken: try context.cache.names())
         guard let renamed = try await context.commit(.preparationBegan(item.identity, name: name), to: item) else {
             throw CancellationError()
         }
-        return try await copy(renamed, marks: [.keptOriginal])
+        return try await copy(renamed, marks: [mark])
     }
 
     private func runMedia(_ job: MediaJob) async throws -> (MediaSummary, [Loss]) {

@@ -25,6 +25,7 @@ struct CopyMaker {
         let plan = try CopyPlan.make(
             for: CopyPlan.Request(
                 input: input, index: index, settings: job.settings, stripsLocation: job.stripsLocation))
+        try checkStrictness(plan.losses)
         for loss in plan.losses { emit(.loss(loss)) }
         var metadata = Tags.kept(fromFile: input.metadata)
         if job.stripsLocation { metadata = Tags.withoutPosition(metadata) }
@@ -41,6 +42,12 @@ struct CopyMaker {
             let gap = gap(for: plan, input, index)
             let times = try mux(lanes, Head(input: input, plan: plan, metadata: metadata, gap: gap), ticker: ticker)
             let tallies = lanes.flatMap { $0.shared.found }
+            let damage = DamageCheck.damage(in: tallies)
+            if let damage {
+                if job.care.damaged != .salvage { throw DamageCheck.fault(damage) }
+                // Whoever finds the file has to know that it is not all.
+                metadata["damage"] = damage
+            }
             let tracks = tracks(of: plan, tallies, times)
             let grafts = IndexGrafts(
                 source: index,
@@ -51,10 +58,14 @@ struct CopyMaker {
                 tags: metadata, stripsLocation: job.stripsLocation)
             try IndexPlacement(gap: gap).carryOut(on: job.output) { grafts.apply(to: &$0) }
             return Made(
-                plan: plan, tallies: tallies, tracks: tracks, input: input, summary: summary(of: plan, tallies))
+                plan: plan, tallies: tallies, tracks: tracks, input: input, summary: summary(of: plan, tallies, damage))
         } catch {
             throw Source.fault(for: error)
         }
+    }
+
+    private func checkStrictness(_ losses: [Loss]) throws(Fault) {
+        if job.care.isStrict, let fault = Strictness.fault(losses) { throw fault }
     }
 
     private func timecode(in input: InputFile) -> String? {
@@ -201,11 +212,13 @@ struct CopyMaker {
 
     // MARK: - Words
 
-    private func summary(of plan: CopyPlan, _ tallies: [StreamTally]) -> MediaSummary {
+    private func summary(of plan: CopyPlan, _ tallies: [StreamTally], _ damage: String?) -> MediaSummary {
         let tracks = plan.tracks.map { TrackWords.summary(of: $0) }
         let frames = tallies.first { $0.kind == .video }?.written ?? 0
-        return MediaSummary(
+        var summary = MediaSummary(
             container: CopyPlan.container, duration: tallies.map { $0.writtenEnd }.max() ?? 0, videoFrames: frames,
             tracks: tracks)
+        summary.damage = damage
+        return summary
     }
 }

@@ -12,8 +12,16 @@ enum DamageCheck {
     /// So many lost pictures are no longer the work of a decoder that begins or a counter that repeats.
     private static let mostUnseen: Int64 = 2
 
-    /// - Returns: a fault with the sentence that says how much there was, or `nil` for a sound recording.
-    static func fault(in all: [StreamTally]) -> Fault? {
+    /// The fault that says so, and what can be done.
+    static func fault(_ damage: String) -> Fault {
+        Fault(
+            .damaged,
+            "\(damage); it is left untouched. --damaged=upload sends it as it is, --damaged=salvage what can be decoded of "
+                + "it")
+    }
+
+    /// - Returns: the words that say how much there was, or `nil` for a sound recording.
+    static func damage(in all: [StreamTally]) -> String? {
         // Subtitles and data are there when there is something to say.
         let tallies = all.filter { $0.isJudged }
         for tally in tallies {
@@ -32,40 +40,29 @@ enum DamageCheck {
         }
         for tally in tallies {
             if tally.unreadable > 0 {
-                return Fault(
-                    .damaged,
+                return
                     "it is damaged: \(tally.unreadable == 1 ? "a place in it" : "\(tally.unreadable) places in it") cannot be "
-                        + "read, and what stood there is missing; it is left untouched. \(Source.asItIs)")
+                    + "read, and what stood there is missing"
             }
             let missing = tally.delivered - tally.promised
             if tally.isContinuous, tally.promised > 0, missing > max(0.25, tally.delivered / 100) {
-                return Fault(
-                    .damaged,
+                return
                     "it is damaged: \(seconds(missing)) s of its \(seconds(tally.delivered)) s of \(tally.kind.rawValue) are "
-                        + "missing; it is left untouched. \(Source.asItIs)")
+                    + "missing"
             }
             if tally.unseen > mostUnseen {
-                return Fault(
-                    .damaged,
-                    "it is damaged: \(tally.unseen) of its \(tally.packets) pictures cannot be decoded; it is left "
-                        + "untouched. \(Source.asItIs)")
+                return "it is damaged: \(tally.unseen) of its \(tally.packets) pictures cannot be decoded"
             }
             if tally.wrong > 0 {
-                return Fault(
-                    .damaged,
+                return
                     "it is damaged: \(tally.wrong) of \(tally.packets) pieces of its \(tally.kind.rawValue) cannot be decoded as "
-                        + "they were recorded; it is left untouched. \(Source.asItIs)")
+                    + "they were recorded"
             }
             if tally.kind == .audio, tally.heard < tally.promised - tolerance(declared: tally.promised) {
-                return Fault(
-                    .damaged,
-                    "only \(seconds(tally.heard)) s of \(seconds(tally.promised)) s of its sound can be decoded; it is left "
-                        + "untouched. \(Source.asItIs)")
+                return "only \(seconds(tally.heard)) s of \(seconds(tally.promised)) s of its sound can be decoded"
             }
             if tally.packets == 0 || (tally.frames == 0 && tally.written == 0) {
-                return Fault(
-                    .damaged,
-                    "nothing of its \(tally.kind.rawValue) can be decoded; it is left untouched. \(Source.asItIs)")
+                return "nothing of its \(tally.kind.rawValue) can be decoded"
             }
         }
         return nil
@@ -96,11 +93,8 @@ enum DamageCheck {
         return losses
     }
 
-    private static func cutOff(_ what: String, _ delivered: Double, _ declared: Double) -> Fault {
-        Fault(
-            .damaged,
-            "it is cut off: \(what) delivers \(seconds(delivered)) s of a declared \(seconds(declared)) s; it is left "
-                + "untouched. \(Source.asItIs)")
+    private static func cutOff(_ what: String, _ delivered: Double, _ declared: Double) -> String {
+        "it is cut off: \(what) delivers \(seconds(delivered)) s of a declared \(seconds(declared)) s"
     }
 
     private static func seconds(_ value: Double) -> String { Decimal.fixed(value, places: 1) }

@@ -31,16 +31,19 @@ package struct MediaWorker: Sendable {
 
     private func prepare(_ job: MediaJob) throws(Fault) -> MediaSummary {
         let made = try CopyMaker(job: job, emit: emit, headIsRead: headIsRead).make()
-        if let fault = DamageCheck.fault(in: made.tallies) { throw fault }
         for loss in DamageCheck.losses(in: made.tallies) { emit(.loss(loss)) }
         emit(.progress(MediaProgress(stage: .checking, fraction: 0, frames: made.summary.videoFrames)))
-        let verification = Verification(path: job.output, emit: emit)
+        let verification = Verification(path: job.output, isOfDamaged: made.summary.damage != nil, emit: emit)
         try verification.check(against: made.tracks)
         let comparison = Comparison(
             source: made.input, made: try verification.open(), index: MovieFile.index(of: job.output),
             tracks: made.tracks, plan: made.plan,
             stripsLocation: job.stripsLocation)
-        for loss in comparison.run().losses { emit(.loss(loss)) }
-        return made.summary
+        let outcome = comparison.run()
+        if job.care.isStrict, let fault = Strictness.fault(outcome.losses) { throw fault }
+        for loss in outcome.losses { emit(.loss(loss)) }
+        var summary = made.summary
+        summary.kept = outcome.kept
+        return summary
     }
 }

@@ -343,7 +343,9 @@ struct TranscodingTests {
                 "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=10:duration=1", "-c:v", "libx264", "-pix_fmt",
                 "yuv420p", "-output_ts_offset", "1",
             ])
-        let joined = try making.directory.write(small.contents() + large.contents(), to: "joined.ts")
+        // By ffmpeg, which counts the packets on: a gap in their count is damage.
+        let joined = try await making.record(
+            "joined.ts", ["-i", "concat:\(small.text)|\(large.text)", "-c", "copy"])
         let video = try #require(try await Judge.probe(making.make(joined).path).video.first)
         #expect(video.width == 320 && video.height == 180 && video.frames == 20)
     }

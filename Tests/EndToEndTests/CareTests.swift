@@ -1,0 +1,121 @@
+import Foundation
+import IngestModel
+import IngestTestSupport
+import Testing
+
+/// What is done where a copy would not be, or is not, what the recording is.
+@Suite("Care for what cannot be kept", .timeLimit(.minutes(5)))
+struct CareTests {
+    private let home: TestHome
+
+    init() throws {
+        home = try TestHome()
+    }
+
+    private func place(_ name: String) throws -> FilePath {
+        let path = try TestPath.make(home.path + "/" + name)
+        try FileManager.default.copyItem(atPath: TestPlace.fixture(name).text, toPath: path.text)
+        return path
+    }
+
+    private func received() throws -> FilePath {
+        try TestPath.make(home.receivedPath + "/" + #require(home.received.first))
+    }
+
+    private func flags() async throws -> [String] {
+        try #require(try await home.items().first?["flags"] as? [String])
+    }
+
+    @Test("a damaged recording fails with numbers, and stays")
+    func damagedFails() async throws {
+        let path = try place("cut.mp4")
+        let outcome = try await home.run([path.text, "--compress=fast", "--after=delete"])
+        #expect(
+            outcome.status == 1 && outcome.errors.contains("delivers 2.4 s of a declared 4.0 s"), "\(outcome.errors)")
+        #expect(home.received == [] && home.cached == [])
+        #expect(try path.contents() == TestPlace.fixture("cut.mp4").contents())
+    }
+
+    @Test(
+        "with --damaged=upload it goes as it is, marked, and is not taken away",
+        arguments: ["cut.mp4", "unfinished.mov"], ["--compress=fast", "--remux"])
+    func damagedGoes(name: String, how: String) async throws {
+        let path = try place(name)
+        let outcome = try await home.run([path.text, how, "--damaged=upload", "--after=delete"])
+        #expect(outcome.status == 0 && outcome.errors.contains("uploaded as it is"), "\(outcome.errors)")
+        #expect(try received().contents() == path.contents())
+        #expect(try await flags() == ["damaged"])
+    }
+
+    @Test(
+        "with --damaged=salvage everything that can be decoded goes, marked in the list and in the copy",
+        arguments: ["--compress=fast", "--remux"])
+    func salvaged(how: String) async throws {
+        let path = try place("cut.mp4")
+        let outcome = try await home.run([path.text, how, "--damaged=salvage", "--after=delete"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let probed = try await Judge.probe(received())
+        let before = try await Judge.probe(path)
+        #expect(probed.video.first?.frames == before.video.first?.frames)
+        #expect(probed.video.first.map { abs($0.length - 2.4) < 0.1 } == true)
+        #expect(probed.format?.tags?["damage"]?.contains("delivers 2.4 s of a declared 4.0 s") == true)
+        #expect(try await flags() == ["salvaged"])
+        #expect(FileManager.default.fileExists(atPath: path.text))
+        let shown = try await home.run(["show", "1"]).output
+        #expect(shown.contains("delivers 2.4 s of a declared 4.0 s"), "\(shown)")
+    }
+
+    @Test("what is damaged in the middle is salvaged as well")
+    func salvagedMiddle() async throws {
+        let path = try place("damaged.mp4")
+        #expect(try await home.run([path.text, "--compress=fast"]).status == 1)
+        let outcome = try await home.run([path.text, "--compress=fast", "--damaged=salvage"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(try await Judge.probe(received()).video.first.map { $0.frames > 0 } == true)
+    }
+
+    @Test("--strict fails rather than lose what nobody asked to lose", arguments: ["--compress=fast", "--remux"])
+    func strict(how: String) async throws {
+        let two = home.path + "/two.mkv"
+        let picture = ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=1"]
+        try await Judge.record(
+            picture + picture + ["-map", "0", "-map", "1", "-c:v", "libx264"], to: TestPath.make(two))
+        let outcome = try await home.run([two, how, "--strict"])
+        #expect(outcome.status == 1 && outcome.errors.contains("would not keep stream 1"), "\(outcome.errors)")
+        #expect(home.received == [] && home.cached == [])
+        let whole = try place("capture.mov")
+        #expect(try await home.run([whole.text, how, "--strict"]).status == 0)
+        let asked = try await home.run([whole.text, "--compress=fast", "--strict", "--audio=none"])
+        #expect(asked.status == 0 && asked.errors.contains("no sound was asked for"), "\(asked.errors)")
+    }
+
+    @Test("a copy that is not right is thrown away: the recording goes as it is, or the item fails")
+    func badResult() async throws {
+        let bin = home.path + "/bin"
+        try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: TestPlace.programs + "/ingest", toPath: bin + "/ingest")
+        let script = """
+            #!/bin/bash
+            read -r line
+            echo '{"failed":{"_0":{"code":"verification","reason":"the copy is not right; so it was","retry":{"never":{}}}}}'
+            """
+        try Data(script.utf8).write(to: URL(fileURLWithPath: bin + "/ingest-media"))
+        #expect(chmod(bin + "/ingest-media", 0o700) == 0)
+        let path = try place("capture.mov")
+        func run(_ options: [String]) async throws -> RunningProgram.Outcome {
+            try await RunningProgram(
+                bin + "/ingest", [path.text, "--compress=fast"] + options, environment: home.environment,
+                directory: home.path
+            ).wait(seconds: 120)
+        }
+        let failed = try await run(["--on-bad-result=fail"])
+        #expect(failed.status == 1 && failed.errors.contains("the copy is not right"), "\(failed.errors)")
+        // What was to be left out would be in the original.
+        let stripped = try await run(["--strip=location"])
+        #expect(stripped.status == 1 && home.received == [], "\(stripped.errors)")
+        let outcome = try await run([])
+        #expect(outcome.status == 0 && outcome.errors.contains("uploaded as it is"), "\(outcome.errors)")
+        #expect(try received().contents() == path.contents())
+        #expect(try await home.items().compactMap { $0["flags"] as? [String] }.contains(["rejected-copy"]))
+    }
+}
