@@ -60,6 +60,8 @@ SECTIONS = {
         Row("attached picture", "tracks.mkv", c.cover_picture, "picture|attach"),
         Row("attached pictures of sound", "two-covers.m4a", c.every_cover, "picture"),
         Row("every video track", "two-pictures.mp4", c.all_video_tracks, "video"),
+        Row("HEVC under the name that every player knows (hvc1)", "hevc.mkv", c.known_name),
+        Row("title of the picture's track", "hevc.mkv", c.picture_title, "title"),
         Row("timecode, 29.97 with drop frames", "tracks.mov", c.timecode, "timecode|tmcd"),
         Row("timecode, 25", "timecode.mov", c.timecode, "timecode|tmcd"),
         *(make(tag) for tag in ("gpmd", "djmd", "rtmd", "mebx") for make in (survives, keeps)),
@@ -80,6 +82,7 @@ SECTIONS = {
         Row("priming is hidden: sound where it was", "ac3.mp4", c.starts_where_it_did),
         Row("priming and padding are not heard: as long as it was", "ac3.mp4", c.sound_length),
         Row("an edit list that hides the beginning is honoured", "edit-list.mp4", c.edit_list),
+        Row("an edit list that hides the end is honoured", "edit-end.mp4", c.edit_list),
         real("irregular pictures", "android-2014-qvga-odd-frame-rate.mp4", c.frames_and_pictures),
     ],
     "Orientation": [

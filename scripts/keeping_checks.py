@@ -405,6 +405,18 @@ def timecode(source, made):
     return YES if found == stamp(source) else changed(f"{found}")
 
 
+def known_name(source, made):
+    """The name under which Apple's players play HEVC; they know H.264 by its one name."""
+    found = (made.video or {}).get("codec_tag_string")
+    return yes_if(found in ("hvc1", "avc1"), found or "no picture")
+
+
+def picture_title(source, made):
+    wanted = tag_of(source.video, "title")
+    shown = [t.get("Title") for t in made.mediainfo if t.get("@type") == "Video"]
+    return yes_if(made.video and wanted in (tag_of(made.video, "title"), tag_of(made.video, "handler_name"), *shown))
+
+
 def data_kept(tag):
     def check(source, made):
         found = made.data_track(tag)

@@ -172,6 +172,12 @@ def _(path, work):
     ffmpeg(*picture(), *H264, path)
 
 
+@recording("hevc.mkv", "HEVC in Matroska, which knows nothing of the two names that HEVC has in mp4; the picture is called “Stage”")
+def _(path, work):
+    words = ["-c:v", "libx265", "-preset", "ultrafast", "-crf", 8, "-x265-params", "log-level=none", "-pix_fmt", "yuv420p"]
+    ffmpeg(*picture(), *words, "-metadata:s:v", "title=Stage", path)
+
+
 @recording("jitter.mov", "30 pictures a second, each up to 5 ms off, in ticks of 1/90000 s, with B frames")
 def _(path, work):
     ffmpeg(
@@ -204,6 +210,17 @@ def _(path, work):
 def _(path, work):
     ffmpeg(*picture(seconds=2), *sound(1, 2), *H264, "-bf", 0, "-g", 30, *AAC, work / "whole.mp4")
     ffmpeg("-ss", 0.3, "-i", work / "whole.mp4", "-c", "copy", path)
+
+
+@recording("edit-end.mp4", "edit lists hide all of picture and sound beyond 1.5 s, as a phone does that has trimmed it")
+def _(path, work):
+    ffmpeg(*picture(seconds=2), *sound(1, 2), *H264, *AAC, path)
+    data = bytearray(path.read_bytes())
+    at = data.find(b"elst")
+    while at >= 0:
+        data[at + 12 : at + 16] = struct.pack(">I", 1500)
+        at = data.find(b"elst", at + 4)
+    path.write_bytes(data)
 
 
 # Orientation: a, b, c, d of the matrix; a picture at (p, q) is shown at (a*p + c*q, b*p + d*q).
