@@ -45,6 +45,13 @@ package struct Colour: Hashable, Sendable {
 
     package var isFullRange: Bool { range == Int(AVCOL_RANGE_JPEG.rawValue) }
 
+    /// Of a picture that was RGB and has been converted to BT.709 in limited range.
+    package var convertedFromRGB: Colour {
+        Colour(
+            range: Int(AVCOL_RANGE_MPEG.rawValue), primaries: primaries, transfer: transfer,
+            matrix: Int(AVCOL_SPC_BT709.rawValue), chromaLocation: Int(AVCHROMA_LOC_UNSPECIFIED.rawValue))
+    }
+
     /// What is unspecified here is taken from `other`.
     package func completed(by other: Colour) -> Colour {
         func known(_ own: Int, _ theirs: Int, unspecified: UInt32) -> Int {

@@ -49,7 +49,7 @@ package struct InputStream: Sendable {
     /// libavcodec's name of the codec, such as `h264`; the container's tag where it knows none.
     package var codecName: String {
         let id = parameters.pointer.pointee.codec_id
-        if id == AV_CODEC_ID_NONE {
+        if id == AV_CODEC_ID_NONE || id == AV_CODEC_ID_BIN_DATA {
             return tag.isEmpty ? "unknown" : tag
         }
         return String(cString: avcodec_get_name(id))

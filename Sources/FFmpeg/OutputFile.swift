@@ -138,7 +138,9 @@ package final class OutputFile {
     private func copiedTag(_ stream: UnsafeMutablePointer<AVStream>) -> UInt32 {
         let parameters = stream.pointee.codecpar.pointee
         let known = av_codec_get_id(context?.pointee.oformat.pointee.codec_tag, parameters.codec_tag)
-        return known == parameters.codec_id ? parameters.codec_tag : 0
+        if known == parameters.codec_id { return parameters.codec_tag }
+        // Apple's players know it by this name only.
+        return parameters.codec_id == AV_CODEC_ID_HEVC ? FourCharacterCode.value("hvc1") : 0
     }
 
     /// Writes the head; from then on the streams' time bases are the container's.

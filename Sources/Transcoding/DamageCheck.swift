@@ -84,6 +84,12 @@ enum DamageCheck {
                             : "the recording begins between two key frames"))
             }
         }
+        for tally in tallies where tally.moved > 0 && tally.isJudged {
+            losses.append(
+                Loss(
+                    what: "\(tally.moved) time stamps of the \(tally.kind.rawValue)",
+                    reason: "they were missing, or came before those in front of them", outcome: .changed))
+        }
         for tally in tallies where tally.unseen > 0 {
             losses.append(Loss(what: "\(tally.unseen) of the pictures", reason: "they cannot be decoded"))
         }

@@ -25,7 +25,7 @@ struct StreamTally: Sendable {
     var delivered = 0.0
     var deliveredEnd = 0.0
     var packets: Int64 = 0
-    /// Seconds that the packets last together, and seconds of sound that came out of them.
+    /// Seconds that the packets which are to be shown or heard last together, and seconds of sound that came out of them.
     var promised = 0.0
     var heard = 0.0
     /// Pictures or runs of samples that came out of the decoder, and those among them that are as they were recorded.
@@ -54,6 +54,8 @@ struct StreamTally: Sendable {
     /// In seconds on the output's time line: when the last packet is shown or heard, and when that ends.
     var lastTime = 0.0
     var writtenEnd = 0.0
+    /// Packets or pictures whose time is not the recording's: it said none, or one that could not be.
+    var moved: Int64 = 0
 
     init(
         kind: StreamKind, declared: Double? = nil, declaredEnd: Double? = nil, usualDuration: Double = 0,
@@ -235,8 +237,8 @@ final class PacketReader {
 
     private func count(_ packet: Packet, _ slot: Int) {
         tallies[slot].packets += 1
-        tallies[slot].promised += streams[slot].timeBase.seconds(packet.duration)
         if packet.isDiscarded { return }
+        tallies[slot].promised += streams[slot].timeBase.seconds(packet.duration)
         guard let time = packet.presentation ?? packet.decoding else { return }
         let base = streams[slot].timeBase
         let begin = base.seconds(time)

@@ -19,6 +19,13 @@ final class PacketCopying: TrackWriter {
     private var beginning: Int64?
     private var hasShown = false
     private var hasKey = false
+    /// The first packets, as long as nothing tells when they are to be decoded: some containers say it only where pictures
+    /// have been put in order.
+    private var pending: [Packet]? = []
+    private var moved: Int64 = 0
+
+    /// No codec puts more pictures in order at once.
+    private static let mostPending = 32
 
     /// Stands in the container until the recording's own description takes its place: one that the muxer knows.
     private static let placeholder = "gpmd"
@@ -55,18 +62,37 @@ final class PacketCopying: TrackWriter {
         if stream.kind == .video, !hasKey, !packet.isKey, (packet.presentation ?? 0) < 0 { return true }
         if packet.isKey { hasKey = true }
         if !packet.isDiscarded { hasShown = true }
+        if let waiting = pending {
+            guard packet.decoding != nil || stream.kind != .video || waiting.count >= Self.mostPending else {
+                pending = waiting + [packet]
+                return true
+            }
+            guard try release(waiting, before: packet.decoding) else { return false }
+        }
+        return write(packet)
+    }
+
+    /// The first packets, evenly before the moment at which the next one is decoded.
+    private func release(_ waiting: [Packet], before next: Int64?) throws -> Bool {
+        pending = nil
+        let step = max(1, usualDuration)
+        for (index, packet) in waiting.enumerated() {
+            packet.decoding = next.map { $0 - step * Int64(waiting.count - index) }
+            guard write(packet) else { return false }
+        }
+        return true
+    }
+
+    private func write(_ packet: Packet) -> Bool {
         let decoding = log.follow(packet.decoding ?? packet.presentation ?? .min)
         packet.decoding = decoding
-        if let time = packet.presentation {
-            packet.presentation = max(time, decoding)
-        } else {
-            packet.presentation = decoding
-        }
-        let time = packet.presentation ?? decoding
+        let time = max(packet.presentation ?? decoding, decoding)
+        if time != packet.presentation { moved += 1 }
+        packet.presentation = time
         log.note(time, end: time + (packet.duration > 0 ? packet.duration : usualDuration))
+        beginning = beginning ?? time
         if !packet.isDiscarded {
             firstTime = min(firstTime ?? time, time)
-            beginning = beginning ?? time
         }
         return handOver(streamEnd.exchange(packet))
     }
@@ -86,6 +112,7 @@ final class PacketCopying: TrackWriter {
     }
 
     func finish(_ reader: PacketReader) throws -> Bool {
+        if let pending { guard try release(pending, before: nil) else { return false } }
         try judge(nil, reader)
         var end = log.end
         if stream.kind == .video, let firstTime {
@@ -99,6 +126,7 @@ final class PacketCopying: TrackWriter {
 
     func report(into tally: inout StreamTally) {
         tally.isCopied = true
+        tally.moved = moved
         tally.firstShown = beginning.map { stream.timeBase.seconds($0) }
         log.report(into: &tally, timeBase: stream.timeBase)
     }

@@ -7,6 +7,8 @@ final class PictureClock {
     private let shortestStep: Int64
     private var last: Int64?
     private var lastEnd: Int64 = 0
+    /// Pictures that did not get the time that the recording says.
+    private(set) var moved: Int64 = 0
     /// When the next picture is due, if there is a limit.
     private var due: Int64?
 
@@ -21,6 +23,7 @@ final class PictureClock {
     func place(_ timestamp: Int64?, duration: Int64) -> Int64? {
         var time = timestamp ?? lastEnd
         if let last, time <= last { time = last + 1 }
+        if time != timestamp { moved += 1 }
         last = time
         lastEnd = time + duration
         if shortestStep > 0 {

@@ -123,12 +123,12 @@ final class PictureEncoding {
         return opened
     }
 
-    /// What the pictures say of their colours, else what the container says; filters' own ideas do not count, but for
-    /// pictures that were RGB.
+    /// What the pictures say of their colours, else what the container says; filters' own ideas do not count.
     private func colour(of filtered: Frame) -> Colour {
         guard let source = graph?.format else { return filtered.videoFormat.colour }
-        if source.pixelFormat.isRGB { return filtered.videoFormat.colour }
-        return source.colour.completed(by: stream.colour)
+        let told = source.colour.completed(by: stream.colour)
+        // Where nothing is said, players take another matrix for small pictures than for large ones.
+        return source.pixelFormat.isRGB ? told.convertedFromRGB : told
     }
 
     private func encode(_ frame: Frame?, with encoder: Encoder) throws -> Bool {

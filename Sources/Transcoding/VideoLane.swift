@@ -69,7 +69,10 @@ final class VideoLane: Lane {
         } catch {
             throw Source.fault(for: error)
         }
-        reader.update(0) { $0.unseen = roll.unseen }
+        reader.update(0) {
+            $0.unseen = roll.unseen
+            $0.moved = clock.moved
+        }
         return reader.tallies[0]
     }
 

@@ -256,4 +256,52 @@ struct KeepingTests {
             #expect(made.losses.map { $0.what } == ["stream 1 (video, h264)"])
         }
     }
+
+    @Test("a recording whose edit list hides its beginning, picture and sound", arguments: both)
+    func hiddenBeginning(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let whole = try await making.record(
+            "whole.mp4", Self.picture + Self.tone + Self.encoders + ["-g", "30", "-bf", "2", "-preset", "fast"])
+        let source = try await making.record("cut.mp4", ["-ss", "0.3", "-i", whole.text, "-c", "copy"])
+        let made = try await making.make(source, settings)
+        #expect(made.losses == [] && made.fault == nil, "\(made.losses) \(made.last)")
+        let (before, after) = (try await Judge.probe(source), try await Judge.probe(made.path))
+        #expect(after.video.first?.frames == before.video.first?.frames && before.video.first?.frames == 51)
+        #expect(abs((after.audio.first?.length ?? 0) - 1.7) < 0.03)
+    }
+
+    @Test(
+        "pictures that Matroska has put in order keep their times when only the container is changed",
+        arguments: [1, 2, 4])
+    func reordered(most: Int) async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "b.mkv", Self.picture + ["-c:v", "libx264", "-preset", "fast", "-bf", "\(most)"])
+        let made = try await making.make(source, nil)
+        #expect(made.losses == [])
+        let (before, after) = (try await Judge.times(source, "v"), try await Judge.times(made.path, "v"))
+        #expect(before.count == 60 && after.count == 60)
+        for (old, new) in zip(before, after) { #expect(abs(old - new) < 0.001) }
+    }
+
+    @Test("RGB is converted, and the copy says how")
+    func rgb() async throws {
+        let making = try setUp()
+        let source = try await making.record("rgb.mov", Self.picture + ["-c:v", "qtrle", "-pix_fmt", "rgb24"])
+        let made = try await making.make(source)
+        let video = try #require(try await Judge.probe(made.path).video.first)
+        #expect(video.colorSpace == "bt709" && video.colorRange == "tv" && video.colorPrimaries == nil)
+    }
+
+    @Test("HEVC has the name by which all players know it", arguments: both)
+    func nameOfHEVC(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "hevc.mkv",
+            Self.picture + ["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none"])
+        var settings = settings
+        settings?.codec = .hevc
+        let made = try await making.make(source, settings)
+        #expect(try await Judge.probe(made.path).video.first?.codecTagString == "hvc1")
+    }
 }
