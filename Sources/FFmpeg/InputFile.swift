@@ -145,6 +145,7 @@ package struct InputStream: Sendable {
 /// A media file opened for reading. Lives on one thread.
 package final class InputFile {
     private var context: UnsafeMutablePointer<AVFormatContext>?
+    private var selected: Set<Int>?
     package let streams: [InputStream]
     package let metadata: [String: String]
     /// libavformat's name, such as `mov,mp4,m4a,3gp,3g2,mj2`.
@@ -237,6 +238,7 @@ package final class InputFile {
     /// Has the demuxer leave out all other streams.
     package func select(_ indices: Set<Int>) {
         guard let context else { return }
+        selected = indices
         for index in 0..<Int(context.pointee.nb_streams) {
             context.pointee.streams[index]?.pointee.discard =
                 indices.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
@@ -245,11 +247,14 @@ package final class InputFile {
 
     /// The next packet, or `nil` at the end.
     package func read() throws(FFmpegError) -> Packet? {
-        let packet = try Packet()
-        let result = av_read_frame(context, packet.pointer)
-        if result == ingest_ff_end() { return nil }
-        try check(result, "read")
-        return packet
+        while true {
+            let packet = try Packet()
+            let result = av_read_frame(context, packet.pointer)
+            if result == ingest_ff_end() { return nil }
+            try check(result, "read")
+            // What was read to find out about the streams comes whatever has been selected since.
+            if selected?.contains(packet.streamIndex) ?? true { return packet }
+        }
     }
 
     /// Goes to the last key frame at or before the moment.

@@ -152,6 +152,18 @@ package final class Frame: @unchecked Sendable {
                 matrix: Int(frame.colorspace.rawValue), chromaLocation: Int(frame.chroma_location.rawValue)))
     }
 
+    /// The samples of the first plane, one byte each, row by row without what stands between rows.
+    package var firstPlane: [UInt8] {
+        let frame = pointer.pointee
+        guard let (start, stride) = Frame.plane(pointer, 0) else { return [] }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Int(frame.width) * Int(frame.height))
+        for row in 0..<Int(frame.height) {
+            bytes += UnsafeBufferPointer(start: start + row * stride, count: Int(frame.width))
+        }
+        return bytes
+    }
+
     /// Tags the picture with its plain pixel format and the range that it has, so that no filter converts the range.
     package func normaliseRange() {
         let format = AVPixelFormat(pointer.pointee.format)

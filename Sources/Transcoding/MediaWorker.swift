@@ -33,7 +33,9 @@ package struct MediaWorker: Sendable {
         let made = try CopyMaker(job: job, emit: emit, headIsRead: headIsRead).make()
         for loss in DamageCheck.losses(in: made.tallies) { emit(.loss(loss)) }
         emit(.progress(MediaProgress(stage: .checking, fraction: 0, frames: made.summary.videoFrames)))
-        let verification = Verification(path: job.output, isOfDamaged: made.summary.damage != nil, emit: emit)
+        let verification = Verification(
+            path: job.output, recording: job.input, isFull: job.care.verification == .full,
+            isOfDamaged: made.summary.damage != nil, emit: emit)
         try verification.check(against: made.tracks)
         let comparison = Comparison(
             source: made.input, made: try verification.open(), index: MovieFile.index(of: job.output),

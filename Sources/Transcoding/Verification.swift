@@ -4,6 +4,9 @@ import IngestModel
 /// Opens what was made and holds it against what should have been made.
 struct Verification {
     let path: FilePath
+    let recording: FilePath
+    /// Whether all of it is decoded.
+    let isFull: Bool
     /// Whether copied packets may be damaged, because the recording is.
     let isOfDamaged: Bool
     let emit: @Sendable (MediaEvent) -> Void
@@ -36,6 +39,8 @@ struct Verification {
             try compareTracks(tracks)
             try comparePackets(tracks)
             try decodeEnd(tracks)
+            if isFull { try decodeAll(tracks) }
+            try samplePictures(tracks)
         } catch let fault as Fault {
             throw fault
         } catch let error as FFmpegError {
@@ -45,9 +50,12 @@ struct Verification {
         }
     }
 
+    /// Those that may read a copy.
+    static let formats = ["mov"]
+
     func open() throws(Fault) -> InputFile {
         do {
-            return try InputFile(path: path.bytes, formats: ["mov"])
+            return try InputFile(path: path.bytes, formats: Self.formats)
         } catch {
             throw wrong("it cannot be opened again (\(error))")
         }
@@ -75,7 +83,6 @@ struct Verification {
         var seen: Int64 = 0
         while let packet = try input.read() {
             let slot = packet.streamIndex
-            guard slot < tracks.count else { continue }
             // The muxer fills the time between subtitles with empty ones.
             if tracks[slot].kind == .subtitle, packet.isEmptyText { continue }
             seen += 1
@@ -148,6 +155,61 @@ struct Verification {
                 }
             }
             try judge(found, tally, last: last)
+        }
+    }
+
+    /// Decodes every packet; as many pictures come out as went in.
+    private func decodeAll(_ tracks: [Expected]) throws {
+        for (slot, track) in tracks.enumerated() where track.isMedia {
+            if track.tally.isCopied, isOfDamaged { continue }
+            let input = try open()
+            let stream = input.streams[slot]
+            input.select([stream.index])
+            let decoder = try Decoder(stream, threads: 0)
+            var found = StreamTally(kind: track.stream.kind)
+            var isAtEnd = false
+            while !isAtEnd {
+                let packet = try input.read()
+                isAtEnd = packet == nil
+                var sent = Sent.full
+                while sent == .full {
+                    sent = try decoder.send(packet)
+                    if sent == .damaged { found.noteDamage() }
+                    while case .output(let frame) = try decoder.receive() {
+                        found.noteFrame(isDamaged: frame.isDamaged)
+                    }
+                }
+                if found.frames % 500 == 0 {
+                    let fraction = Double(found.frames) / Double(max(1, track.tally.written))
+                    emit(.progress(MediaProgress(stage: .checking, fraction: min(1, fraction), frames: found.frames)))
+                }
+            }
+            let kind = track.stream.kind.rawValue
+            if track.tally.isCopied ? found.wrong > 0 : found.hasDamage {
+                throw wrong("a part of its \(kind) cannot be decoded")
+            }
+            if !track.tally.isCopied, kind == "video", found.frames != track.tally.written {
+                throw wrong("\(found.frames) pictures of it can be decoded where \(track.tally.written) were written")
+            }
+        }
+    }
+
+    private func samplePictures(_ tracks: [Expected]) throws {
+        for (slot, track) in tracks.enumerated() where track.kind == .video {
+            if isOfDamaged, track.tally.isCopied { continue }
+            let samples = PictureSamples(recording: recording, copy: path)
+            switch try samples.check(track.stream, place: slot, isEncoded: !track.tally.isCopied) {
+            case .well: break
+            case .damaged(let time):
+                // What was copied may be as damaged as the recording is at its ends.
+                if !track.tally.isCopied {
+                    throw wrong("its picture cannot be decoded at \(Decimal.fixed(time, places: 1)) s")
+                }
+            case .other(let time, let likeness):
+                throw wrong(
+                    "at \(Decimal.fixed(time, places: 1)) s it shows another picture than the recording (likeness "
+                        + "\(Decimal.fixed(likeness, places: 2)))")
+            }
         }
     }
 
