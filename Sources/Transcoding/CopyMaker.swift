@@ -85,7 +85,8 @@ struct CopyMaker {
                     VideoLane.Settings(
                         path: job.input, stream: track.stream, choice: choice,
                         longestShortSide: job.settings?.maxHeight,
-                        mostFramesPerSecond: job.settings?.maxFramesPerSecond, threads: job.threads)))
+                        mostFramesPerSecond: job.settings?.maxFramesPerSecond, threads: job.threads,
+                        keepsInterlaced: job.settings?.keepsInterlaced == true && choice.canInterlace)))
         }
         if !tracks.isEmpty { lanes.append(StreamLane(job.input, tracks: tracks, leads: lanes.isEmpty)) }
         return lanes

@@ -100,14 +100,17 @@ struct EncoderChoice: Equatable {
     ///   - threads: of the encoder.
     ///   - light: what is known of the brightness for which the pictures were made; goes into the stream itself, because
     ///     libavcodec before version 61 does not hand it over.
+    ///   - isInterlaced: whether pictures are encoded as the fields that they are.
     /// - Returns: names and values.
-    func options(threads: Int, light: LightOfPictures = LightOfPictures()) -> [String: String] {
+    func options(
+        threads: Int, light: LightOfPictures = LightOfPictures(), isInterlaced: Bool = false
+    ) -> [String: String] {
         var options = ["preset": speed, "crf": "\(quality)"]
         switch codec {
         case .h264:
             options["profile"] = "high"
             // Closed groups of pictures, so that a file can be cut and joined at every key frame.
-            options["flags"] = "+cgop"
+            options["flags"] = isInterlaced ? "+cgop+ildct+ilme" : "+cgop"
             if let cap {
                 options["maxrate"] = "\(cap.rate)"
                 options["bufsize"] = "\(cap.buffer)"
@@ -137,6 +140,9 @@ struct EncoderChoice: Equatable {
             return out
         }
     }
+
+    /// Whether it encodes fields.
+    var canInterlace: Bool { codec == .h264 }
 
     /// For people: `libx264 medium, crf 22`.
     var summary: String { "\(encoder) \(speed), crf \(quality)" }

@@ -11,7 +11,8 @@ final class PictureEncoding {
     private var geometry: PictureGeometry?
     private var encoder: Encoder?
     /// Whether an interlaced picture has come; many containers do not tell beforehand. Progressive ones pass unchanged.
-    private var deinterlaces: Bool
+    private var isInterlaced: Bool
+    private var deinterlaces: Bool { isInterlaced && !settings.keepsInterlaced }
     /// Durations of pictures inside the encoder, by their times.
     private var durations: [Int64: Int64] = [:]
     private var written: Int64 = 0
@@ -24,7 +25,7 @@ final class PictureEncoding {
         self.settings = settings
         stream = settings.stream
         self.state = state
-        deinterlaces = settings.stream.isInterlaced
+        isInterlaced = settings.stream.isInterlaced
     }
 
     private var timeBase: Rational {
@@ -36,8 +37,8 @@ final class PictureEncoding {
         durations[time] = duration
         firstTime = firstTime ?? time
         let format = frame.videoFormat
-        let beginsInterlacing = frame.isInterlaced && !deinterlaces
-        if beginsInterlacing { deinterlaces = true }
+        let beginsInterlacing = frame.isInterlaced && !isInterlaced
+        if beginsInterlacing { isInterlaced = true }
         if let old = graph, old.format != format || beginsInterlacing {
             // The picture changed in the middle: what is inside goes out, and a new chain makes the same size of it.
             try old.graph.send(nil)
@@ -82,7 +83,9 @@ final class PictureEncoding {
         }
         let made = try FilterGraph(
             video: format, timeBase: timeBase, frameRate: CopyPlan.frameRate(of: stream),
-            filters: geometry.filters(for: format, pixelFormat: pixelFormat, deinterlaces: deinterlaces))
+            filters: geometry.filters(
+                for: format, pixelFormat: pixelFormat, deinterlaces: deinterlaces,
+                isInterlaced: isInterlaced && settings.keepsInterlaced))
         graph = (format, made)
         return made
     }
@@ -109,14 +112,17 @@ final class PictureEncoding {
                 codec: choice.encoder, format: format, timeBase: timeBase, frameRate: rate,
                 keyFrameDistance: choice.keyFrames.distance(framesPerSecond: rate.value),
                 mostBFrames: choice.codec == .h264 ? 3 : nil, threads: settings.threads,
-                options: choice.options(threads: settings.threads, light: light), tag: choice.tag))
+                options: choice.options(
+                    threads: settings.threads, light: light, isInterlaced: isInterlaced && settings.keepsInterlaced),
+                tag: choice.tag))
         encoder = opened
         state.describe(
             .success([
                 OutputFile.StreamDescription(
                     parameters: try opened.parameters(), timeBase: timeBase,
                     metadata: Tags.kept(fromStream: stream.metadata), disposition: stream.disposition,
-                    displayMatrix: stream.displayMatrix, mastering: light.mastering, contentLight: light.content,
+                    displayMatrix: (geometry?.matrix(stream.displayMatrix) ?? stream.displayMatrix),
+                    mastering: light.mastering, contentLight: light.content,
                     sampleAspectRatio: frame.videoFormat.sampleAspectRatio,
                     averageFrameRate: rate, isCopy: false)
             ]))

@@ -12,6 +12,8 @@ final class VideoLane: Lane {
         let longestShortSide: Int?
         let mostFramesPerSecond: Double?
         let threads: Int
+        /// Whether interlaced pictures stay so.
+        let keepsInterlaced: Bool
     }
 
     private struct Picture: Sendable {

@@ -304,4 +304,96 @@ struct KeepingTests {
         let made = try await making.make(source, settings)
         #expect(try await Judge.probe(made.path).video.first?.codecTagString == "hvc1")
     }
+
+    @Test("--keep-interlaced leaves the fields what they are; else they become whole pictures")
+    func interlaced() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "fields.mov",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=50:duration=2,tinterlace=mode=interleave_top", "-c:v",
+                "libx264", "-flags", "+ildct+ilme", "-preset", "ultrafast", "-pix_fmt", "yuv420p",
+            ])
+        func fields(_ path: FilePath) async throws -> Int {
+            try await Judge.tool(
+                "ffprobe",
+                [
+                    "-v", "quiet", "-select_streams", "v", "-show_entries", "frame=interlaced_frame", "-of", "csv=p=0",
+                    path.text,
+                ]
+            ).output.split(separator: "\n").count { $0.hasPrefix("1") }
+        }
+        #expect(try await fields(source) == 50)
+        #expect(try await fields(making.make(source).path) == 0)
+        for height in [nil, 120] {
+            let settings = CompressSettings(preset: .fast, maxHeight: height, keepsInterlaced: true)
+            let made = try await making.make(source, settings)
+            #expect(made.losses.allSatisfy { $0.isAsked })
+            #expect(try await fields(made.path) == 50)
+        }
+    }
+
+    @Test("the sound is encoded, kept, or left out, as is asked")
+    func sound() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "sound.mov", Self.picture + Self.tone + Self.encoders + ["-b:a", "64k", "-c:a", "ac3"])
+        func codecs(_ sound: CompressSettings.Sound) async throws -> [String?] {
+            try await Judge.probe(making.make(source, CompressSettings(preset: .fast, sound: sound)).path).audio.map {
+                $0.codecName
+            }
+        }
+        #expect(try await codecs(.auto) == ["aac"])
+        #expect(try await codecs(.copy) == ["ac3"])
+        #expect(try await codecs(.aac) == ["aac"])
+        #expect(try await codecs(.none) == [])
+    }
+
+    /// Every matrix that turns by quarters, and those that mirror besides, as the container holds them.
+    private static let matrices: [[Int32]] = {
+        let turns: [(Int32, Int32, Int32, Int32)] = [
+            (1, 0, 0, 1), (0, 1, -1, 0), (-1, 0, 0, -1), (0, -1, 1, 0), (-1, 0, 0, 1), (1, 0, 0, -1), (0, 1, 1, 0),
+            (0, -1, -1, 0),
+        ]
+        return turns.map { [$0.0 << 16, $0.1 << 16, 0, $0.2 << 16, $0.3 << 16, 0, 0, 0, 1 << 30] }
+    }()
+
+    @Test(
+        "the picture is shown as it was, for every matrix, in either kind of copy and in a smaller size",
+        arguments: 0..<8)
+    func orientation(number: Int) async throws {
+        let making = try setUp()
+        let plain = try await making.record(
+            "plain.mov",
+            [
+                "-f", "lavfi", "-i",
+                "color=gray:size=320x180:rate=10:duration=0.5,drawbox=x=0:y=0:w=120:h=60:color=red:t=fill,"
+                    + "drawbox=x=200:y=120:w=120:h=60:color=blue:t=fill", "-c:v", "libx264", "-pix_fmt", "yuv420p",
+            ])
+        var bytes = try plain.contents()
+        let head = try #require(bytes.firstRange(of: Array("tkhd".utf8))).upperBound
+        for (index, number) in Self.matrices[number].enumerated() {
+            bytes.put(UInt64(UInt32(bitPattern: number)), at: head + 40 + 4 * index, size: 4)
+        }
+        let source = try making.directory.write(bytes, to: "turned.mov")
+        /// Mean red and blue of a grid of 2 by 2 over what a player shows.
+        func shown(_ path: FilePath) async throws -> [UInt8] {
+            let output = try making.directory.file("shown-\(UUID().uuidString).raw")
+            try await Judge.record(
+                [
+                    "-i", path.text, "-frames:v", "1", "-vf", "scale=2:2:flags=area", "-pix_fmt", "rgb24", "-f",
+                    "rawvideo",
+                ],
+                to: output)
+            return try output.contents()
+        }
+        let expected = try await shown(source)
+        #expect(expected.count == 12)
+        for settings in [CompressSettings(preset: .fast), nil, CompressSettings(preset: .fast, maxHeight: 90)] {
+            let made = try await making.make(source, settings)
+            #expect(made.losses.allSatisfy { $0.isAsked }, "\(made.losses)")
+            let found = try await shown(made.path)
+            for (old, new) in zip(expected, found) { #expect(abs(Int(old) - Int(new)) < 12, "\(expected) \(found)") }
+        }
+    }
 }
