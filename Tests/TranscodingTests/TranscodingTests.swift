@@ -125,6 +125,20 @@ struct TranscodingTests {
         #expect(abs(before - after) < 1.5, "\(before) \(after)")
     }
 
+    @Test("RGB becomes BT.709 in limited range, and the copy says so")
+    func fromRGB() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "rgb.mkv",
+            ["-f", "lavfi", "-i", "color=red:size=320x180:rate=10:duration=0.3,format=gbrp", "-c:v", "ffv1"])
+        let made = try await making.make(source)
+        let video = try #require(try await Judge.probe(made.path).video.first)
+        #expect(video.colorSpace == "bt709" && video.colorRange == "tv", "\(video)")
+        // Red has 63 of 16 … 235 there; by BT.601 it would have 82.
+        let brightness = try await Judge.brightness(made.path)
+        #expect(abs(brightness - 63) < 2, "\(brightness)")
+    }
+
     @Test("colours that nobody has named stay unnamed")
     func untagged() async throws {
         let made = try await setUp().make(TestPlace.fixture("whole.mp4"))
