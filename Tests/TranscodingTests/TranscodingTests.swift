@@ -242,17 +242,19 @@ struct TranscodingTests {
         #expect(try await Judge.probe(made.path).video.first?.frames == 25)
         #expect(try await Judge.times(made.path, "v").count == 25)
         let (interlaced, progressive) = try await Self.fields(made.path)
-        #expect(progressive > 20 && interlaced < 3, "\(interlaced) \(progressive)")
+        #expect(progressive > 20 && interlaced < 5, "\(interlaced) \(progressive)")
         let (before, _) = try await Self.fields(source)
         #expect(before > 20, "the source is interlaced")
     }
 
-    /// How many pictures look interlaced, and how many do not.
+    /// How many pictures look interlaced, and how many do not, each by itself: a verdict on the first one would count for
+    /// those behind it, and libx264 of 5.1 and of 7.1 say differently which field of `tff` pictures comes first.
     private static func fields(_ path: FilePath) async throws -> (interlaced: Int, progressive: Int) {
         let idet = try await Judge.tool(
             "ffmpeg", ["-hide_banner", "-i", path.text, "-vf", "idet", "-f", "null", "-"])
+        // ffmpeg 7.1 sets its filters up twice, and the first of them have seen nothing.
         let counts = try #require(
-            idet.errors.firstMatch(of: /Multi frame detection: TFF: *(\d+) BFF: *(\d+) Progressive: *(\d+)/))
+            idet.errors.matches(of: /Single frame detection: TFF: *(\d+) BFF: *(\d+) Progressive: *(\d+)/).last)
         return ((Int(counts.1) ?? 0) + (Int(counts.2) ?? 0), Int(counts.3) ?? 0)
     }
 
