@@ -16,6 +16,7 @@
 #include <libavutil/mathematics.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
+#include <string.h>
 
 static inline int ingest_ff_again(void) { return AVERROR(EAGAIN); }
 static inline int ingest_ff_end(void) { return AVERROR_EOF; }
@@ -46,6 +47,10 @@ static inline uint8_t *_Nullable ingest_ff_new_stream_side_data(AVStream *_Nonnu
                                                      &stream->codecpar->nb_coded_side_data, type, size, 0);
     return data ? data->data : NULL;
 }
+
+static inline void ingest_ff_remove_stream_side_data(AVStream *_Nonnull stream, enum AVPacketSideDataType type) {
+    av_packet_side_data_remove(stream->codecpar->coded_side_data, &stream->codecpar->nb_coded_side_data, type);
+}
 #else
 static inline const uint8_t *_Nullable ingest_ff_stream_side_data(const AVStream *_Nonnull stream,
                                                                   enum AVPacketSideDataType type,
@@ -56,6 +61,12 @@ static inline const uint8_t *_Nullable ingest_ff_stream_side_data(const AVStream
 static inline uint8_t *_Nullable ingest_ff_new_stream_side_data(AVStream *_Nonnull stream,
                                                                 enum AVPacketSideDataType type, size_t size) {
     return av_stream_new_side_data(stream, type, size);
+}
+
+/// Nothing is there that has not been added: copied codec parameters bring no side data.
+static inline void ingest_ff_remove_stream_side_data(AVStream *_Nonnull stream, enum AVPacketSideDataType type) {
+    (void)stream;
+    (void)type;
 }
 #endif
 
@@ -97,6 +108,22 @@ static inline int ingest_ff_profile_aac_low(void) { return AV_PROFILE_AAC_LOW; }
 #else
 static inline int ingest_ff_profile_aac_low(void) { return FF_PROFILE_AAC_LOW; }
 #endif
+
+/// Whether a container has room for a codec; in mp4 not for PCM, as in 5.1. Later versions write it there (ISO/IEC 23003-5),
+/// but not with every layout of channels, and read it back in other packets; not every player knows it. Nor for TrueHD,
+/// which the muxer refuses as an experiment, though it is on its list.
+static inline int ingest_ff_can_hold(const AVOutputFormat *_Nullable format, enum AVCodecID codec) {
+    int is_pcm = codec >= AV_CODEC_ID_FIRST_AUDIO && codec < AV_CODEC_ID_ADPCM_IMA_QT;
+    if (!format) return 0;
+    if (strcmp(format->name, "mp4") == 0 && (is_pcm || codec == AV_CODEC_ID_TRUEHD)) return 0;
+    return avformat_query_codec(format, codec, FF_COMPLIANCE_NORMAL) == 1;
+}
+
+/// Has the muxer write what it can hold: in 5.1 FLAC in mp4 still counts as an experiment, and comes out as in 7.1.
+static inline void ingest_ff_allow(AVFormatContext *_Nonnull context, enum AVCodecID codec) {
+    if (codec == AV_CODEC_ID_FLAC && LIBAVFORMAT_VERSION_MAJOR < 61)
+        context->strict_std_compliance = FF_COMPLIANCE_EXPERIMENTAL;
+}
 
 /// Whether the container itself says how long it is, rather than that being guessed.
 static inline int ingest_ff_duration_is_declared(const AVFormatContext *_Nonnull context) {

@@ -60,10 +60,9 @@ package final class OutputFile {
         avformat_free_context(context)
     }
 
-    /// Whether the container can hold streams of this codec.
+    /// Whether the container can hold streams of this codec, so that players find them there.
     package static func format(_ format: String, canHold stream: InputStream) -> Bool {
-        avformat_query_codec(
-            av_guess_format(format, nil, nil), stream.parameters.pointer.pointee.codec_id, FF_COMPLIANCE_NORMAL) == 1
+        ingest_ff_can_hold(av_guess_format(format, nil, nil), stream.parameters.pointer.pointee.codec_id) != 0
     }
 
     /// Whether a picture of this codec can be attached (`covr` of iTunes' metadata).
@@ -77,7 +76,12 @@ package final class OutputFile {
         }
         try check(
             avcodec_parameters_copy(stream.pointee.codecpar, description.parameters.pointer), "describe a stream")
-        if description.isCopy { stream.pointee.codecpar.pointee.codec_tag = copiedTag(stream) }
+        if description.isCopy {
+            stream.pointee.codecpar.pointee.codec_tag = copiedTag(stream)
+            ingest_ff_allow(context, description.parameters.pointer.pointee.codec_id)
+            // The muxer would name the brand, but not write what it stands for.
+            ingest_ff_remove_stream_side_data(stream, AV_PKT_DATA_DOVI_CONF)
+        }
         stream.pointee.time_base = description.timeBase.c
         stream.pointee.sample_aspect_ratio = description.sampleAspectRatio.c
         stream.pointee.avg_frame_rate = description.averageFrameRate.c

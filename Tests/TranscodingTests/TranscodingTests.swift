@@ -157,6 +157,21 @@ struct TranscodingTests {
         #expect(made.losses == [])
     }
 
+    @Test("lossless sound goes into another container as it is, or is refused in words", arguments: ["flac", "truehd"])
+    func losslessSound(codec: String) async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "lossless.mka",
+            ["-f", "lavfi", "-i", "sine=sample_rate=48000:duration=1", "-ac", "2", "-strict", "-2", "-c:a", codec])
+        let made = try await making.make(source, nil)
+        if codec == "flac" {
+            #expect(try made.summary().tracks.map { $0.treatment } == ["copied"])
+            #expect(try await Judge.probe(made.path).audio.map { $0.codecName } == ["flac"])
+        } else {
+            #expect(made.fault?.reason.contains("mp4 cannot hold its sound (\(codec))") == true, "\(made.last)")
+        }
+    }
+
     @Test("AAC is kept as it is where it is good enough, and made anew where it is not")
     func aac() async throws {
         let making = try setUp()
