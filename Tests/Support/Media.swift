@@ -121,7 +121,10 @@ package enum Judge {
 
     /// The subtitles of a stream as SubRip text.
     package static func subtitles(_ path: FilePath, stream: Int) async throws -> String {
-        try await tool("ffmpeg", ["-v", "error", "-i", path.text, "-map", "0:s:\(stream)", "-f", "srt", "-"]).output
+        // As they stand in the file, not from where its first stream begins: sound may begin before 0.
+        try await tool(
+            "ffmpeg", ["-v", "error", "-copyts", "-i", path.text, "-map", "0:s:\(stream)", "-f", "srt", "-"]
+        ).output
     }
 
     package static func tool(_ name: String, _ arguments: [String]) async throws -> RunningProgram.Outcome {
