@@ -176,6 +176,10 @@ package final class InputFile {
         headIsRead()
         context = opened
         FFmpegLog.watch(UnsafeRawPointer(opened))
+        // By itself the demuxer leaves out tracks of data whose packets all have one time (since 7.1, GoPro's `fdsc`).
+        for index in 0..<Int(opened.pointee.nb_streams) {
+            opened.pointee.streams[index]?.pointee.discard = AVDISCARD_DEFAULT
+        }
         let result = avformat_find_stream_info(opened, nil)
         if result < 0 {
             let error = FFmpegError("look into", code: result)

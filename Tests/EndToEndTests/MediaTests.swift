@@ -75,6 +75,11 @@ struct MediaTests {
             // In mp4 the layers of MPEG audio have one name.
             #expect(old.codecName == new.codecName || old.codecName == "mp2" && new.codecName == "mp3")
         }
+        // Of what only others understand, every packet, also where FFmpeg would leave out the track by itself.
+        for old in before.streams where old.codecTagString == "fdsc" {
+            let new = after.streams.first { $0.codecTagString == old.codecTagString }
+            #expect(new != nil && new?.nbFrames == old.nbFrames, "\(old) \(String(describing: new))")
+        }
         #expect(home.cached == [])
     }
 

@@ -17,6 +17,8 @@ package struct Probed: Decodable, Sendable {
         package var startTime: String?
         package var duration: String?
         package var nbReadFrames: String?
+        /// What the index says, of packets.
+        package var nbFrames: String?
         package var avgFrameRate: String?
         package var colorRange: String?
         package var colorPrimaries: String?

@@ -112,14 +112,13 @@ struct KeepingTests {
     }
 
     /// A recording with a track of which FFmpeg knows nothing: text, with another name of its kind.
-    private func telemetry(_ code: String) async throws -> FilePath {
+    private func telemetry(_ code: String, isFirst: Bool = false) async throws -> FilePath {
         let making = try setUp()
         let subtitles = try written(text, "\(code).srt")
         let plain = try await making.record(
             "\(code)-plain.mp4",
-            Self.picture + Self.tone + ["-i", subtitles, "-map", "0", "-map", "1", "-map", "2"] + Self.encoders + [
-                "-c:s", "mov_text",
-            ])
+            Self.picture + Self.tone + ["-i", subtitles] + (isFirst ? ["-map", "2"] : [])
+                + ["-map", "0", "-map", "1"] + (isFirst ? [] : ["-map", "2"]) + Self.encoders + ["-c:s", "mov_text"])
         var bytes = try plain.contents()
         for (old, new) in [("tx3g", code), ("sbtl", "meta")] {
             let place = try #require(bytes.firstRange(of: Array(old.utf8)))
@@ -142,6 +141,27 @@ struct KeepingTests {
             #expect(expected.contains("hello"))
             #expect(try await Judge.data(made.path, stream: 2) == expected)
         }
+    }
+
+    @Test("a track of data whose packets all have one time is carried over whole", arguments: both)
+    func telemetryAtOneTime(settings: CompressSettings?) async throws {
+        let plain = try await telemetry("fdsc", isFirst: true)
+        var bytes = try plain.contents()
+        // Its table of durations (ISO/IEC 14496-12, `stts`): pairs of a count and a duration, which becomes 0.
+        let table = try #require(bytes.firstRange(of: Array("stts".utf8))).upperBound + 4
+        let count = bytes[table..<(table + 4)].reduce(0) { $0 << 8 | Int($1) }
+        #expect(count > 1)
+        for entry in 0..<count {
+            let duration = table + 4 + entry * 8 + 4
+            bytes.replaceSubrange(duration..<(duration + 4), with: [0, 0, 0, 0])
+        }
+        let source = try setUp().directory.write(bytes, to: "at-once.mp4")
+        let made = try await setUp().make(source, settings)
+        #expect(made.losses == [])
+        // The edit list of the plain one hides an empty packet at its end.
+        let expected = try await Judge.data(plain, stream: 0)
+        let kept = try await Judge.data(made.path, stream: 2)
+        #expect(expected.contains("hello") && kept.hasPrefix(expected.trimmingCharacters(in: .newlines)), "\(kept)")
     }
 
     @Test("sound of which FFmpeg knows nothing stands in nobody's way", arguments: both)
