@@ -73,8 +73,6 @@ struct PictureGeometry: Equatable {
             }
             chain.append(scale)
             chain.append("format=\(pixelFormat.name)")
-            // Not every version says of what came from RGB which matrix it has.
-            if input.pixelFormat.isRGB { chain.append("setparams=colorspace=bt709") }
         }
         return chain.isEmpty ? "null" : chain.joined(separator: ",")
     }
