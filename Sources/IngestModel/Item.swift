@@ -89,6 +89,9 @@ package enum Mark: String, Codable, Hashable, Sendable {
     case salvaged
     /// The copy that was made did not hold what it should, so the recording goes as it is.
     case rejectedCopy = "rejected-copy"
+
+    /// Those that say how the copy came about.
+    static let ofCopies: Set<Mark> = [.keptOriginal, .damaged, .salvaged, .rejectedCopy]
 }
 
 /// A thing of the recording that the copy does not have.

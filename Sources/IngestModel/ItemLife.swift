@@ -153,6 +153,7 @@ package struct Transition: Sendable {
         guard var item else { return }
         switch event {
         case .preparationBegan(let identity, let name):
+            if !identity.isUnchanged(from: item.identity) { item.marks.subtract(Mark.ofCopies) }
             item.identity = identity
             item.cachedName = name
             item.state = .preparing
@@ -161,6 +162,7 @@ package struct Transition: Sendable {
             item.seal = copy.seal
             item.cachedName = copy.name
             item.identity = copy.identity
+            item.marks.subtract(Mark.ofCopies)
             item.marks.formUnion(copy.marks)
             item.losses = copy.losses
             item.media = copy.media

@@ -43,7 +43,22 @@ package enum MediaEvent: Hashable, Codable, Sendable {
     case unfenced([String])
     case probed(MediaReport)
     case made(MediaSummary)
+    /// No copy was made: it would hardly be smaller.
+    case notWorthwhile(CopyForecast)
     case failed(Fault)
+}
+
+/// What short pieces say of a copy that was not made.
+package struct CopyForecast: Hashable, Codable, Sendable {
+    /// Of the copy.
+    package let size: ByteCount
+    /// Whether another container would make it play in more places, with the same streams.
+    package let isWorthRemuxing: Bool
+
+    package init(size: ByteCount, isWorthRemuxing: Bool) {
+        self.size = size
+        self.isWorthRemuxing = isWorthRemuxing
+    }
 }
 
 /// How far a copy is.

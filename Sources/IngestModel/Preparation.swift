@@ -21,6 +21,16 @@ package enum Preparation: Hashable, Codable, Sendable {
     package var needsMedia: Bool { newExtension != nil }
 }
 
+/// Whether it is worth having a copy instead of the recording.
+package enum CopyWorth {
+    /// A copy of this share of the recording's size, or more, is not.
+    private static let share = 0.95
+
+    package static func isSmallEnough(_ copy: ByteCount, for recording: ByteCount) -> Bool {
+        Double(copy.value) < Double(recording.value) * share
+    }
+}
+
 /// What `--compress` and the options that refine it ask for.
 package struct CompressSettings: Hashable, Codable, Sendable {
     package enum Preset: String, Codable, CaseIterable, Sendable { case fast, balanced, small }

@@ -103,7 +103,7 @@ package struct MediaProcess: Sendable {
     private static func result(_ event: MediaEvent?, ending: ChildProcess.Ending) throws(Fault) -> MediaEvent {
         switch event {
         case .failed(let fault): throw fault
-        case .made, .probed:
+        case .made, .probed, .notWorthwhile:
             if let event, ending == .exited(0) { return event }
         case .progress, .loss, .unfenced, nil: break
         }

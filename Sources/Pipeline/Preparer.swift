@@ -11,9 +11,6 @@ struct Preparer {
     let context: PipelineContext
     let reporter: ItemReporter
 
-    /// A copy of this share of the recording's size, or more, is not worth having.
-    private static let worthwhile = 0.95
-
     /// Brings the item from *queued* to *ready*.
     ///
     /// - Throws: `Fault`, `CancellationError`, or what the list throws. What was unfinished is left for the cleanup.
@@ -116,7 +113,12 @@ struct Preparer {
         case .copy: try await copy(item, marks: [])
         case .link: try await link(item)
         case .remux: try await convert(item, settings: nil)
-        case .compress(let settings): try await convert(item, settings: settings)
+        case .compress(let settings):
+            if try await isKnownToBeNoSmaller(item) {
+                try await copyOriginal(item, mark: .keptOriginal)
+            } else {
+                try await convert(item, settings: settings)
+            }
         }
     }
 
@@ -157,6 +159,21 @@ struct Preparer {
 
     // MARK: - By the media process
 
+    /// Whether a copy of these bytes with these options has turned out no smaller before.
+    private func isKnownToBeNoSmaller(_ item: Item) async throws -> Bool {
+        for isDone in [true, false] {
+            for other in try await context.list.items(like: item.identity, to: item.destination, done: isDone)
+            where other.marks.contains(.keptOriginal) && other.options.preparation == item.options.preparation {
+                if Acquaintance.compare(item.identity, with: other.identity) == .known {
+                    reporter.report(
+                        .note("compressing it has turned out to make it no smaller before, so it is uploaded as it is"))
+                    return true
+                }
+            }
+        }
+        return false
+    }
+
     private func convert(_ item: Item, settings: CompressSettings?) async throws -> PreparedCopy {
         let cache = context.cache
         _ = try await offPool { _ in try cache.begin(item.cachedName).status() }
@@ -174,6 +191,13 @@ struct Preparer {
             (summary, losses) = try await runMedia(job)
         } catch let fault as Fault {
             return try await sendOriginal(item, insteadOf: fault)
+        } catch let refusal as NotWorthwhile {
+            if !refusal.forecast.isWorthRemuxing { return try await keepOriginal(item, instead: refusal.forecast.size) }
+            reporter.report(
+                .note(
+                    "compressed it would have about \(refusal.forecast.size.forReading) instead of "
+                        + "\(item.identity.size.forReading), so only its container is changed"))
+            return try await convert(item, settings: nil)
         }
         let identity = item.identity.with(sha256: try await digest)
         // Nothing may have touched it between the first look and the last frame read.
@@ -185,14 +209,16 @@ struct Preparer {
             try cache.seal(item.cachedName, modified: identity.modified, sha256: nil)
         }
         // The recording as it is would tell the position.
-        if settings != nil, !job.stripsLocation,
-            Double(seal.size.value) >= Double(identity.size.value) * Self.worthwhile
-        {
+        if settings != nil, !job.stripsLocation, !CopyWorth.isSmallEnough(seal.size, for: identity.size) {
             return try await keepOriginal(item, instead: seal.size)
         }
         return PreparedCopy(
             seal: seal, name: item.cachedName, identity: identity, marks: summary.damage == nil ? [] : [.salvaged],
             losses: losses, media: summary)
+    }
+
+    private struct NotWorthwhile: Error {
+        let forecast: CopyForecast
     }
 
     private static let changed = Fault(
@@ -262,9 +288,10 @@ struct Preparer {
                 reporter.report(.loss(loss))
             case .unfenced(let parts):
                 log.info("the encoder runs without a part of its fence", ["missing": parts.joined(separator: ", ")])
-            case .made, .probed, .failed: break
+            case .made, .probed, .notWorthwhile, .failed: break
             }
         }
+        if case .notWorthwhile(let forecast) = last { throw NotWorthwhile(forecast: forecast) }
         guard case .made(let summary) = last else {
             throw Fault(.encoderFailed, "the encoder gave no result")
         }

@@ -19,12 +19,18 @@ struct CopyMaker {
         let summary: MediaSummary
     }
 
-    func make() throws(Fault) -> Made {
+    /// Thrown instead of making a copy that would hardly be smaller.
+    struct NotWorthwhile: Error {
+        let forecast: CopyForecast
+    }
+
+    func make() throws -> Made {
         let input = try Source.open(job.input, headIsRead: headIsRead)
         let index = Source.index(of: job.input, input)
         let plan = try CopyPlan.make(
             for: CopyPlan.Request(
                 input: input, index: index, settings: job.settings, stripsLocation: job.stripsLocation))
+        if let forecast = try forecast(for: plan, input, index) { throw NotWorthwhile(forecast: forecast) }
         try checkStrictness(plan.losses)
         for loss in plan.losses { emit(.loss(loss)) }
         var metadata = Tags.kept(fromFile: input.metadata)
@@ -62,6 +68,21 @@ struct CopyMaker {
         } catch {
             throw Source.fault(for: error)
         }
+    }
+
+    private func forecast(
+        for plan: CopyPlan, _ input: InputFile, _ index: MovieBox?
+    ) throws(Fault) -> CopyForecast? {
+        // The recording as it is would tell the position.
+        if job.stripsLocation { return nil }
+        guard let bytes = try Forecast(job: job, plan: plan, input: input, emit: emit).size(),
+            !CopyWorth.isSmallEnough(ByteCount(bytes), for: ByteCount(input.position.size))
+        else { return nil }
+        let remux = try? CopyPlan.make(
+            for: CopyPlan.Request(input: input, index: index, settings: nil, stripsLocation: false))
+        let isMovie = input.formatName.contains("mp4")
+        return CopyForecast(
+            size: ByteCount(bytes), isWorthRemuxing: !isMovie && remux.map { $0.losses.isEmpty } ?? false)
     }
 
     private func checkStrictness(_ losses: [Loss]) throws(Fault) {

@@ -175,15 +175,29 @@ final class PacketReader {
     private let offsets: [Int64]
     private var firstTimes: [Double?]
     private var readErrors: Int64 = 0
+    private let end: Double?
     /// Complaints of the demuxer and failed reads before the last packet.
     private var troublesBefore: Int64 = 0
 
     private static let mostReadErrors: Int64 = 50
 
-    init(_ path: FilePath, streams indices: [Int]) throws(Fault) {
+    /// - Parameters:
+    ///   - path: the recording's.
+    ///   - indices: of the streams to be read.
+    ///   - window: seconds on the output's time line; reading begins at the key frame before it. `nil` reads all.
+    /// - Throws: a fault where it cannot be opened, or has no place to begin at.
+    init(_ path: FilePath, streams indices: [Int], window: Range<Double>? = nil) throws(Fault) {
         let input = try Source.open(path)
         self.input = input
+        self.end = window?.upperBound
         input.select(Set(indices))
+        if let window {
+            do {
+                try input.seek(toSeconds: window.lowerBound + Double(Source.startOffset(input)) / 1_000_000)
+            } catch {
+                throw Source.fault(for: error)
+            }
+        }
         streams = indices.map { input.streams[$0] }
         slots = Dictionary(uniqueKeysWithValues: indices.enumerated().map { ($1, $0) })
         firstTimes = indices.map { _ in nil }
@@ -217,6 +231,9 @@ final class PacketReader {
                 guard let slot = slots[packet.streamIndex] else { continue }
                 if !packet.shift(by: -offsets[slot], in: streams[slot].timeBase) { tallies[slot].noteDamage() }
                 count(packet, slot)
+                if let end, streams[slot].timeBase.seconds(packet.decoding ?? packet.presentation ?? 0) > end {
+                    return nil
+                }
                 return (packet, slot)
             } catch {
                 if error.errorNumber == 12 { throw Source.fault(for: error) }

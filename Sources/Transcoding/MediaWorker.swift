@@ -21,16 +21,23 @@ package struct MediaWorker: Sendable {
             switch request {
             case .probe(let input, let settings):
                 emit(.probed(try Probe.report(on: input, settings: settings, headIsRead: headIsRead)))
-            case .prepare(let job):
-                emit(.made(try prepare(job)))
+            case .prepare(let job): emit(try prepare(job))
             }
         } catch {
             emit(.failed(error))
         }
     }
 
-    private func prepare(_ job: MediaJob) throws(Fault) -> MediaSummary {
-        let made = try CopyMaker(job: job, emit: emit, headIsRead: headIsRead).make()
+    /// - Returns: the last event.
+    private func prepare(_ job: MediaJob) throws(Fault) -> MediaEvent {
+        let made: CopyMaker.Made
+        do {
+            made = try CopyMaker(job: job, emit: emit, headIsRead: headIsRead).make()
+        } catch let refusal as CopyMaker.NotWorthwhile {
+            return .notWorthwhile(refusal.forecast)
+        } catch {
+            throw Source.fault(for: error)
+        }
         for loss in DamageCheck.losses(in: made.tallies) { emit(.loss(loss)) }
         emit(.progress(MediaProgress(stage: .checking, fraction: 0, frames: made.summary.videoFrames)))
         let verification = Verification(
@@ -46,6 +53,6 @@ package struct MediaWorker: Sendable {
         for loss in outcome.losses { emit(.loss(loss)) }
         var summary = made.summary
         summary.kept = outcome.kept
-        return summary
+        return .made(summary)
     }
 }

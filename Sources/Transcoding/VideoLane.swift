@@ -14,6 +14,8 @@ final class VideoLane: Lane {
         let threads: Int
         /// Whether interlaced pictures stay so.
         let keepsInterlaced: Bool
+        /// Seconds of the recording, if not all of it.
+        var window: Range<Double>?
     }
 
     private struct Picture: Sendable {
@@ -55,7 +57,8 @@ final class VideoLane: Lane {
     // MARK: - Decoding
 
     private func decode() throws(Fault) -> StreamTally {
-        let reader = try PacketReader(settings.path, streams: [settings.stream.index])
+        let reader = try PacketReader(
+            settings.path, streams: [settings.stream.index], window: settings.window)
         let stream = settings.stream
         let clock = PictureClock(stream, most: settings.mostFramesPerSecond)
         var roll = PictureRoll(usualDuration: clock.usualDuration)

@@ -118,4 +118,41 @@ struct CareTests {
         #expect(try received().contents() == path.contents())
         #expect(try await home.items().compactMap { $0["flags"] as? [String] }.contains(["rejected-copy"]))
     }
+
+    @Test(
+        "an encode that would make it no smaller is not begun: short pieces tell; said, marked, and not found out twice"
+    )
+    func forecast() async throws {
+        let small = home.path + "/small.mov"
+        // More than a minute of next to nothing.
+        try await Judge.record(
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=128x72:rate=10:duration=90,noise=alls=30:allf=t", "-c:v", "libx264",
+                "-crf", "51", "-preset", "veryslow", "-g", "900", "-pix_fmt", "yuv420p",
+            ], to: TestPath.make(small))
+        let outcome = try await home.run([small, "--compress", "--verbose"])
+        #expect(outcome.status == 0 && outcome.errors.contains("uploaded as it is"), "\(outcome.errors)")
+        #expect(try await home.items().first?["flags"] as? [String] == ["kept-original"])
+        #expect(!outcome.errors.contains("100%  "), "\(outcome.errors)")
+        let again = try await home.run([small, "--compress"])
+        #expect(again.errors.contains("has turned out to make it no smaller before"), "\(again.errors)")
+        // Other settings may do better.
+        let other = try await home.run([small, "--compress=small", "--max-height=36"])
+        #expect(other.status == 0 && !other.errors.contains("turned out"), "\(other.errors)")
+    }
+
+    @Test("where only the container is in the way, it alone is changed")
+    func forecastRemux() async throws {
+        let small = home.path + "/small.mkv"
+        try await Judge.record(
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=128x72:rate=10:duration=90,noise=alls=30:allf=t", "-c:v", "libx264",
+                "-crf", "51", "-preset", "veryslow", "-g", "900", "-pix_fmt", "yuv420p",
+            ], to: TestPath.make(small))
+        let outcome = try await home.run([small, "--compress"])
+        #expect(outcome.status == 0 && outcome.errors.contains("only its container is changed"), "\(outcome.errors)")
+        let received = try TestPath.make(home.receivedPath + "/" + #require(home.received.first))
+        #expect(received.text.hasSuffix(".mp4"))
+        #expect(try await Judge.digests(received, "0:v") == Judge.digests(TestPath.make(small), "0:v"))
+    }
 }
