@@ -20,10 +20,12 @@ package final class Encoder {
         package var options: [String: String]
         /// A four-character code such as `hvc1`; `nil` leaves it to the container.
         package var tag: String?
+        /// Bits a second on average; `nil` lets the options decide.
+        package var bitRate: Int64?
 
         package init(
             codec: String, format: VideoFormat, timeBase: Rational, frameRate: Rational, keyFrameDistance: Int,
-            mostBFrames: Int?, threads: Int, options: [String: String], tag: String?
+            mostBFrames: Int?, threads: Int, options: [String: String], tag: String?, bitRate: Int64? = nil
         ) {
             self.codec = codec
             self.format = format
@@ -34,6 +36,7 @@ package final class Encoder {
             self.threads = threads
             self.options = options
             self.tag = tag
+            self.bitRate = bitRate
         }
     }
 
@@ -56,6 +59,7 @@ package final class Encoder {
         made.pointee.color_trc = AVColorTransferCharacteristic(UInt32(format.colour.transfer))
         made.pointee.colorspace = AVColorSpace(UInt32(format.colour.matrix))
         made.pointee.chroma_sample_location = AVChromaLocation(UInt32(format.colour.chromaLocation))
+        if let rate = settings.bitRate { made.pointee.bit_rate = rate }
         if let tag = settings.tag { made.pointee.codec_tag = FourCharacterCode.value(tag) }
         try open(codec, options: settings.options)
     }

@@ -166,8 +166,11 @@ struct Invocation: Sendable {
         if given["remux"] != nil, given["compress"] != nil, options.remux || options.compress != nil {
             problems.append("--remux and --compress exclude each other")
         }
+        if given["target-size"] != nil, given["quality"] != nil {
+            problems.append("--target-size and --quality exclude each other")
+        }
         if options.compress == nil {
-            for name in ["codec", "quality", "max-height", "max-fps", "audio", "keep-interlaced"]
+            for name in ["codec", "quality", "max-height", "max-fps", "target-size", "audio", "keep-interlaced"]
             where given[name] != nil {
                 problems.append("--\(name) goes with --compress")
             }
@@ -206,7 +209,7 @@ extension Options {
         return CompressSettings(
             preset: preset, codec: codec ?? .auto, quality: quality, maxHeight: maxHeight,
             maxFramesPerSecond: maxFramesPerSecond, sound: sound == .auto ? nil : sound,
-            keepsInterlaced: keepsInterlaced ? true : nil)
+            keepsInterlaced: keepsInterlaced ? true : nil, targetSize: targetSize)
     }
 
     var preparation: Preparation {

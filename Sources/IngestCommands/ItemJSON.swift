@@ -122,6 +122,7 @@ extension ItemOptions {
             if let rate = settings.maxFramesPerSecond {
                 words.append("--max-fps=\(rate == rate.rounded() ? "\(Int(rate))" : "\(rate)")")
             }
+            if let size = settings.targetSize { words.append("--target-size=\(size.value)") }
             if let sound = settings.sound { words.append("--audio=\(sound.rawValue)") }
             if settings.keepsInterlaced == true { words.append("--keep-interlaced") }
         }

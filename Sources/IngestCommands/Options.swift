@@ -26,6 +26,7 @@ struct Options: Sendable {
     var quality: Int?
     var maxHeight: Int?
     var maxFramesPerSecond: Double?
+    var targetSize: ByteCount?
     var sound: CompressSettings.Sound?
     var keepsInterlaced = false
     var strip = Strippable.nothing
@@ -155,6 +156,13 @@ struct OptionDeclaration: Sendable {
             .compressing, [.upload, .watch, .probe],
             .value("max-fps", nil, .number, "N", help: "drop frames beyond N a second") {
                 (options, value) throws(ValueProblem) in options.maxFramesPerSecond = try Parse.frameRate(value)
+            }),
+        declare(
+            .compressing, [.upload, .watch, .probe],
+            .value(
+                "target-size", nil, .quantity, "SIZE", help: "no more than this; what fits into it decides the quality"
+            ) {
+                (options, value) throws(ValueProblem) in options.targetSize = try Parse.size(value)
             }),
         declare(
             .compressing, [.upload, .watch, .probe],

@@ -50,10 +50,13 @@ package struct CompressSettings: Hashable, Codable, Sendable {
     package var sound: Sound?
     /// Whether interlaced pictures stay so; `nil` makes whole pictures of them.
     package var keepsInterlaced: Bool?
+    /// What the copy is to weigh at most; `nil` lets the quality decide.
+    package var targetSize: ByteCount?
 
     package init(
         preset: Preset = .balanced, codec: Codec = .auto, quality: Int? = nil, maxHeight: Int? = nil,
-        maxFramesPerSecond: Double? = nil, sound: Sound? = nil, keepsInterlaced: Bool? = nil
+        maxFramesPerSecond: Double? = nil, sound: Sound? = nil, keepsInterlaced: Bool? = nil,
+        targetSize: ByteCount? = nil
     ) {
         self.preset = preset
         self.codec = codec
@@ -62,6 +65,7 @@ package struct CompressSettings: Hashable, Codable, Sendable {
         self.maxFramesPerSecond = maxFramesPerSecond
         self.sound = sound
         self.keepsInterlaced = keepsInterlaced
+        self.targetSize = targetSize
     }
 }
 

@@ -5,6 +5,8 @@ import SystemIO
 /// Makes the copy of one recording: lanes for what is encoded and what is copied, and the muxer that joins them.
 struct CopyMaker {
     let job: MediaJob
+    /// See `CopyPlan.Request`.
+    var restraint = 1.0
     let emit: @Sendable (MediaEvent) -> Void
     let headIsRead: () -> Void
 
@@ -29,7 +31,8 @@ struct CopyMaker {
         let index = Source.index(of: job.input, input)
         let plan = try CopyPlan.make(
             for: CopyPlan.Request(
-                input: input, index: index, settings: job.settings, stripsLocation: job.stripsLocation))
+                input: input, index: index, settings: job.settings, stripsLocation: job.stripsLocation,
+                restraint: restraint))
         if let forecast = try forecast(for: plan, input, index) { throw NotWorthwhile(forecast: forecast) }
         try checkStrictness(plan.losses)
         for loss in plan.losses { emit(.loss(loss)) }
@@ -75,8 +78,12 @@ struct CopyMaker {
     ) throws(Fault) -> CopyForecast? {
         // The recording as it is would tell the position.
         if job.stripsLocation { return nil }
+        let size = ByteCount(input.position.size)
+        if let target = job.settings?.targetSize {
+            return CopyWorth.isSmallEnough(target, for: size) ? nil : CopyForecast(size: target, isWorthRemuxing: false)
+        }
         guard let bytes = try Forecast(job: job, plan: plan, input: input, emit: emit).size(),
-            !CopyWorth.isSmallEnough(ByteCount(bytes), for: ByteCount(input.position.size))
+            !CopyWorth.isSmallEnough(ByteCount(bytes), for: size)
         else { return nil }
         let remux = try? CopyPlan.make(
             for: CopyPlan.Request(input: input, index: index, settings: nil, stripsLocation: false))

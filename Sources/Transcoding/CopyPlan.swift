@@ -39,6 +39,8 @@ struct CopyPlan {
         /// `nil` changes the container only.
         let settings: CompressSettings?
         let stripsLocation: Bool
+        /// By how much less than planned the picture may weigh, because a copy has come out too large: 0 … 1.
+        var restraint = 1.0
     }
 
     /// - Throws: a fault if what a player would show or play cannot be kept: the main picture, or all sound; when only the
@@ -93,7 +95,13 @@ private struct CopyPlanner {
         }
     }
 
-    func finish() throws(Fault) -> CopyPlan {
+    mutating func finish() throws(Fault) -> CopyPlan {
+        if let target = settings?.targetSize, case let (track, .encodePicture(choice, geometry))? = picture {
+            var choice = choice
+            choice.bitRate = try SizeBudget(target: target, restraint: request.restraint)
+                .bitRate(for: request.input, besides: tracks.values.flatMap { $0 }.filter { $0.stream.kind != .video })
+            tracks[.video] = [CopyPlan.Track(stream: track, treatment: .encodePicture(choice, geometry))]
+        }
         let order: [StreamKind] = [.video, .audio, .subtitle, .data]
         if tracks[.audio] == nil, let lostSound { throw impossible("sound", lostSound) }
         guard tracks[.video] != nil || tracks[.audio] != nil else {
@@ -105,6 +113,8 @@ private struct CopyPlanner {
             tracks: order.flatMap { tracks[$0] ?? [] }, covers: covers, chapterTitles: chapterTitles,
             losses: losses)
     }
+
+    private var picture: (InputStream, CopyPlan.Treatment)? { tracks[.video]?.first.map { ($0.stream, $0.treatment) } }
 
     private mutating func add(_ stream: InputStream, _ treatment: CopyPlan.Treatment, as kind: StreamKind? = nil) {
         tracks[kind ?? stream.kind, default: []].append(CopyPlan.Track(stream: stream, treatment: treatment))

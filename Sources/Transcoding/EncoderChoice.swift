@@ -18,6 +18,8 @@ struct EncoderChoice: Equatable {
     let tag: String
     /// How far key frames are apart at most.
     let keyFrames: KeyFrames
+    /// Bits a second on average, instead of a quality; `nil` for the quality.
+    var bitRate: Int64?
 
     enum KeyFrames: Equatable {
         case seconds(Double)
@@ -35,6 +37,7 @@ struct EncoderChoice: Equatable {
     static func == (left: EncoderChoice, right: EncoderChoice) -> Bool {
         left.encoder == right.encoder && left.speed == right.speed && left.quality == right.quality
             && left.pixelFormat == right.pixelFormat
+            && left.bitRate == right.bitRate
     }
 
     /// - Parameters:
@@ -105,13 +108,17 @@ struct EncoderChoice: Equatable {
     func options(
         threads: Int, light: LightOfPictures = LightOfPictures(), isInterlaced: Bool = false
     ) -> [String: String] {
-        var options = ["preset": speed, "crf": "\(quality)"]
+        var options = ["preset": speed]
+        if bitRate == nil { options["crf"] = "\(quality)" }
         switch codec {
         case .h264:
             options["profile"] = "high"
             // Closed groups of pictures, so that a file can be cut and joined at every key frame.
             options["flags"] = isInterlaced ? "+cgop+ildct+ilme" : "+cgop"
-            if let cap {
+            if let bitRate {
+                options["maxrate"] = "\(bitRate * 3 / 2)"
+                options["bufsize"] = "\(bitRate * 3)"
+            } else if let cap {
                 options["maxrate"] = "\(cap.rate)"
                 options["bufsize"] = "\(cap.buffer)"
             }
@@ -145,5 +152,7 @@ struct EncoderChoice: Equatable {
     var canInterlace: Bool { codec == .h264 }
 
     /// For people: `libx264 medium, crf 22`.
-    var summary: String { "\(encoder) \(speed), crf \(quality)" }
+    var summary: String {
+        bitRate.map { "\(encoder) \(speed), \($0 / 1000) kbit/s" } ?? "\(encoder) \(speed), crf \(quality)"
+    }
 }

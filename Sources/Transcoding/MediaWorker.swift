@@ -1,5 +1,6 @@
 import FFmpeg
 package import IngestModel
+import SystemIO
 
 /// What the media process does: one request, answered by events.
 package struct MediaWorker: Sendable {
@@ -28,11 +29,28 @@ package struct MediaWorker: Sendable {
         }
     }
 
+    /// So often an encoder that misses the size it aims at gets another chance.
+    private static let mostAttempts = 3
+
+    /// A copy that does not weigh more than was asked for; the last one that was made, if that cannot be had.
+    private func make(_ job: MediaJob) throws -> CopyMaker.Made {
+        var restraint = 1.0
+        var attempt = 1
+        while true {
+            let made = try CopyMaker(job: job, restraint: restraint, emit: emit, headIsRead: headIsRead).make()
+            guard let target = job.settings?.targetSize, attempt < Self.mostAttempts else { return made }
+            let size = try FileSystem.status(of: job.output).size
+            if size.value <= target.value { return made }
+            restraint *= 0.97 * Double(target.value) / Double(size.value)
+            attempt += 1
+        }
+    }
+
     /// - Returns: the last event.
     private func prepare(_ job: MediaJob) throws(Fault) -> MediaEvent {
         let made: CopyMaker.Made
         do {
-            made = try CopyMaker(job: job, emit: emit, headIsRead: headIsRead).make()
+            made = try make(job)
         } catch let refusal as CopyMaker.NotWorthwhile {
             return .notWorthwhile(refusal.forecast)
         } catch {
@@ -48,7 +66,8 @@ package struct MediaWorker: Sendable {
             source: made.input, made: try verification.open(), index: MovieFile.index(of: job.output),
             tracks: made.tracks, plan: made.plan,
             stripsLocation: job.stripsLocation)
-        let outcome = comparison.run()
+        var outcome = comparison.run()
+        if let loss = SizeBudget.loss(of: job) { outcome.losses.append(loss) }
         if job.care.isStrict, let fault = Strictness.fault(outcome.losses) { throw fault }
         for loss in outcome.losses { emit(.loss(loss)) }
         var summary = made.summary

@@ -114,7 +114,8 @@ final class PictureEncoding {
                 mostBFrames: choice.codec == .h264 ? 3 : nil, threads: settings.threads,
                 options: choice.options(
                     threads: settings.threads, light: light, isInterlaced: isInterlaced && settings.keepsInterlaced),
-                tag: choice.tag))
+                tag: choice.tag,
+                bitRate: choice.bitRate))
         encoder = opened
         state.describe(
             .success([

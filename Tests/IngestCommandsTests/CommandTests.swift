@@ -56,7 +56,7 @@ struct CommandTests {
         #expect(result.status == .done && result.errors.isEmpty)
         let lines = result.output.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.allSatisfy { $0.count <= 100 })
-        #expect(lines.count < (command.isEmpty ? 90 : 40))
+        #expect(lines.count < (command.isEmpty ? 100 : 40))
         #expect(result.output.hasPrefix("usage: ingest"))
         let names = result.output.matches(of: /--(?:\[no-\])?([a-z-]+)/).map { String($0.1) }
         for name in ["help", "verbose", "quiet"] { #expect(names.contains(name)) }

@@ -425,4 +425,36 @@ struct KeepingTests {
             for (old, new) in zip(expected, found) { #expect(abs(Int(old) - Int(new)) < 12, "\(expected) \(found)") }
         }
     }
+
+    @Test(
+        "a copy weighs no more than was asked for, and makes use of that",
+        arguments: [CompressSettings.Codec.h264, .hevc, .av1])
+    func targetSize(codec: CompressSettings.Codec) async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "long.mov",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30:duration=12,noise=alls=20:allf=t", "-f", "lavfi",
+                "-i",
+                "sine=duration=12:sample_rate=48000", "-c:v", "libx264", "-preset", "ultrafast", "-crf", "10",
+                "-pix_fmt",
+                "yuv420p", "-c:a", "aac", "-b:a", "64k",
+            ])
+        let target = ByteCount(600_000)
+        let made = try await making.make(source, CompressSettings(preset: .fast, codec: codec, targetSize: target))
+        #expect(made.losses == [] && made.fault == nil, "\(made.losses) \(made.last)")
+        let size = try made.path.contents().count
+        #expect(size <= 600_000 && size > 420_000, "\(size)")
+        #expect(try await Judge.probe(made.path).video.first?.frames == 360)
+    }
+
+    @Test("a size that leaves nothing for the picture is refused in words")
+    func noRoom() async throws {
+        let source = try TestPlace.fixture("capture.mov")
+        let made = try await setUp().make(source, CompressSettings(preset: .fast, targetSize: ByteCount(50_000)))
+        #expect(made.fault?.reason.contains("leave nothing for the picture of 5 s") == true, "\(made.last)")
+        // What is smaller already is not encoded at all.
+        let small = try await setUp().make(source, CompressSettings(preset: .fast, targetSize: ByteCount(50_000_000)))
+        guard case .notWorthwhile = small.last else { throw TestFailure("\(small.last)") }
+    }
 }
