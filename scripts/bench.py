@@ -7,6 +7,7 @@ sync what they write. Processor time and memory are the client's (all of its pro
 
 import argparse
 import math
+import json
 import os
 import shutil
 import signal
@@ -286,6 +287,47 @@ def compress(place, count, clip):
     return row
 
 
+def large_clip(place):
+    """1 GiB of the ordinary clip, over and over, its index behind."""
+    clip = place.root / ".build/bench/1g.mov"
+    if not clip.exists():
+        half = clip.with_name("1g-half.mov")
+        subprocess.run(
+            ["ffmpeg", "-loglevel", "error", "-y", "-stream_loop", "-1", "-i", ordinary_clip(place), "-c", "copy",
+             "-fs", str(2**30), half], check=True)
+        half.rename(clip)
+    return clip
+
+
+def remux(place, count):
+    """What the media process does for `--remux` (write, index in front, verification), and sync, against ffmpeg's and sync."""
+    clip = large_clip(place)
+    out = place.home / "out.mp4"
+    care = {"isStrict": False, "damaged": "fail", "badResult": "original", "verification": "sample"}
+    job = json.dumps({"prepare": {"_0": {
+        "input": str(clip), "output": str(out), "threads": 2, "stripsLocation": False, "care": care}}})
+    # Its input stays open until it ends; whoever closes that wants no result.
+    media = 'exec 3<&0; printf "%s\\n" "$1" > "$3.in"; : > "$2"; ' \
+            'mkfifo "$3.pipe"; "$4" < "$3.pipe" > "$3.out" & exec 9> "$3.pipe"; cat "$3.in" >&9; wait $! && ' \
+            'rm "$3.pipe" && tail -n 1 "$3.out" | grep -q \'^{"made"\' && sync "$2"'
+    line = 'ffmpeg -nostdin -loglevel error -y -i "$1" -c copy -movflags +faststart "$2" && sync "$2"'
+
+    def ours():
+        out.unlink(missing_ok=True)
+        return place.measure(
+            ["bash", "-c", media, "bash", job, str(out), str(place.home / "job"), place.ingest + "-media"])
+
+    def theirs():
+        out.unlink(missing_ok=True)
+        return place.measure(["bash", "-c", line, "bash", str(clip), str(out)])
+
+    row = pairs("`--remux` of 1 GiB, verified (peer: `ffmpeg -c copy -movflags +faststart`, sync)", count, ours, theirs)
+    demand(row, "wall", ratios(row, "wall"), 1.0)
+    demand(row, "CPU", ratios(row, "cpu"), None)
+    demand(row, "MiB more than the peer", [(max(r.peak for r in row.ours) - max(r.peak for r in row.theirs)) / 2**20], 64)
+    return row
+
+
 def upload(place, count):
     """1 GiB as it is, through the cache, in blocks, with receipt, against `cp`, `curl -T` to nginx and sync of both."""
     recording = place.root / ".build/bench/1g.bin"
@@ -396,7 +438,7 @@ def network(place, count, link, block):
 
 
 def main():
-    known = ["start", "list", "compress", "upload", "network", "watch"]
+    known = ["start", "list", "compress", "remux", "upload", "network", "watch"]
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measures ingest against other programs.")
     parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--pairs", type=int, default=11, help="pairs a row, at least 6 for an interval (default 11)")
@@ -428,6 +470,8 @@ def main():
                     rows.append(many_items(place, options.pairs))
                 elif name == "compress":
                     rows.append(compress(place, options.pairs, options.clip))
+                elif name == "remux":
+                    rows.append(remux(place, options.pairs))
                 elif name == "network":
                     if not options.link:
                         raise SystemExit("the row network wants --link")

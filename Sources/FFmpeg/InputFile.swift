@@ -161,9 +161,12 @@ package final class InputFile {
     /// - Parameters:
     ///   - path: the file's path in the file system's bytes.
     ///   - formats: names of the demuxers that may read it; others are not tried.
+    ///   - looksInside: whether the beginning is read and decoded to find out what the head does not say.
     ///   - headIsRead: called when the head has been read, before anything is decoded.
     /// - Throws: `FFmpegError` where it cannot be opened, or no demuxer that is allowed reads it.
-    package init(path: [UInt8], formats: [String], headIsRead: () -> Void = {}) throws(FFmpegError) {
+    package init(
+        path: [UInt8], formats: [String], looksInside: Bool = true, headIsRead: () -> Void = {}
+    ) throws(FFmpegError) {
         var opened: UnsafeMutablePointer<AVFormatContext>?
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
@@ -180,7 +183,7 @@ package final class InputFile {
         for index in 0..<Int(opened.pointee.nb_streams) {
             opened.pointee.streams[index]?.pointee.discard = AVDISCARD_DEFAULT
         }
-        let result = avformat_find_stream_info(opened, nil)
+        let result = looksInside ? avformat_find_stream_info(opened, nil) : 0
         if result < 0 {
             let error = FFmpegError("look into", code: result)
             FFmpegLog.forget(UnsafeRawPointer(opened))

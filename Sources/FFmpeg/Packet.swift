@@ -13,6 +13,9 @@ package final class Packet: @unchecked Sendable {
         self.pointer = pointer
     }
 
+    /// Another packet with the same bytes, which are shared.
+    package func copy() throws(FFmpegError) -> Packet { try Packet(copying: pointer) }
+
     init(copying other: UnsafePointer<AVPacket>) throws(FFmpegError) {
         guard let pointer = av_packet_clone(other) else {
             throw FFmpegError("copy a packet", code: ingest_ff_out_of_memory())

@@ -80,6 +80,18 @@ struct StreamTally: Sendable {
         good += 1
     }
 
+    /// Takes over what somebody else has found by decoding.
+    mutating func adopt(_ judgement: StreamTally) {
+        // What came without a time that could be was noted here.
+        let own = damagedInFront + damaged + damagedAtEnd
+        frames = judgement.frames
+        heard = judgement.heard
+        good = judgement.good
+        damagedInFront = judgement.damagedInFront
+        damaged = judgement.damaged + own
+        damagedAtEnd = judgement.damagedAtEnd
+    }
+
     var hasDamage: Bool { damagedInFront + damaged + damagedAtEnd > 0 }
 
     /// What is wrong but for where a recording may begin between key frames, and for a torn packet at its end where its
@@ -269,6 +281,10 @@ final class PacketReader {
 
     func update(_ slot: Int, _ change: (inout StreamTally) -> Void) {
         change(&tallies[slot])
+    }
+
+    func change<Value>(_ slot: Int, _ body: (inout StreamTally) throws -> Value) rethrows -> Value {
+        try body(&tallies[slot])
     }
 
     /// How much of the file has been read, 0 … 1.

@@ -7,8 +7,8 @@ final class PacketCopying: TrackWriter {
     private let stream: InputStream
     private let slot: Int
     private let state: LaneState
-    /// Sound is decoded as it passes, which costs next to nothing and finds out whether it is sound; pictures are not.
-    private let judge: Decoder?
+    /// Sound is decoded as it passes; pictures are not.
+    private let judge: SoundJudge?
     private let isCarried: Bool
     private var log = PacketLog()
     private var streamEnd = StreamEnd()
@@ -43,7 +43,7 @@ final class PacketCopying: TrackWriter {
         self.state = state
         usualDuration = stream.kind == .video ? PictureClock(stream, most: nil).usualDuration : 0
         let isSound = stream.kind == .audio && !isCarried
-        judge = isSound && stream.hasDecoder ? try Decoder(stream, threads: 1) : nil
+        judge = isSound && stream.hasDecoder ? SoundJudge(stream) : nil
         description = OutputFile.StreamDescription(
             parameters: isCarried ? try CodecParameters(opaque: Self.placeholder) : stream.parameters,
             timeBase: stream.timeBase, metadata: Tags.kept(fromStream: stream.metadata),
@@ -53,7 +53,11 @@ final class PacketCopying: TrackWriter {
     }
 
     func take(_ packet: Packet, _ reader: PacketReader) throws -> Bool {
-        try judge(packet, reader)
+        if let judge {
+            try judge.take(packet)
+        } else {
+            reader.update(slot) { $0.noteFrame(isDamaged: packet.isDamaged) }
+        }
         // The muxer passes over them.
         if packet.size == 0, stream.kind != .video, stream.kind != .audio { return true }
         // What an edit list hides is needed in front, where decoding begins, and is cut off behind the end.
@@ -102,18 +106,12 @@ final class PacketCopying: TrackWriter {
         return state.packets.push(.packet(LanePacket(packet: packet, stream: slot, timeBase: stream.timeBase)))
     }
 
-    private func judge(_ packet: Packet?, _ reader: PacketReader) throws {
-        guard let judge else {
-            if let packet { reader.update(slot) { $0.noteFrame(isDamaged: packet.isDamaged) } }
-            return
-        }
-        if packet?.isDamaged == true { reader.update(slot) { $0.noteDamage() } }
-        try SoundDecoding.decode(packet, with: judge, slot: slot, reader) { _ in true }
-    }
-
     func finish(_ reader: PacketReader) throws -> Bool {
         if let pending { guard try release(pending, before: nil) else { return false } }
-        try judge(nil, reader)
+        if let judge {
+            let judgement = try judge.finish()
+            reader.update(slot) { $0.adopt(judgement) }
+        }
         var end = log.end
         if stream.kind == .video, let firstTime {
             end = StreamEnd.clamp(

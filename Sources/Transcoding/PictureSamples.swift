@@ -9,8 +9,9 @@ struct PictureSamples {
     /// One place for so many seconds, and so many at most.
     private static let interval = 20.0
     private static let most = 6
-    /// Pictures that are decoded at each place: a group of them as a rule.
+    /// Pictures that are decoded at each place: a group of them as a rule; fewer where they are the recording's own.
     private static let picturesAtPlace = 60
+    private static let copiedAtPlace = 8
     /// So many pictures behind a key frame are looked through for the right one.
     private static let longestGroup = 1500
     /// Less than this, in a small version, is another picture: compression alone never costs so much.
@@ -31,7 +32,7 @@ struct PictureSamples {
     /// - Returns: what was found.
     /// - Throws: `FFmpegError` or `Fault` where one of the files cannot be read.
     func check(_ stream: InputStream, place: Int, isEncoded: Bool) throws -> Finding {
-        let made = try InputFile(path: copy.bytes, formats: Verification.formats)
+        let made = try InputFile(path: copy.bytes, formats: Verification.formats, looksInside: false)
         let track = made.streams[place]
         made.select([place])
         let length = track.timeBase.seconds(track.duration ?? 0)
@@ -41,7 +42,8 @@ struct PictureSamples {
         var compared = 0
         for number in 0..<count {
             try? made.seek(toSeconds: length * (Double(number) + 0.5) / Double(count))
-            let group = try decode(made, track, most: Self.picturesAtPlace)
+            let most = isEncoded ? Self.picturesAtPlace : Self.copiedAtPlace
+            let group = try decode(made, track, most: most, onlyChecks: !isEncoded)
             let time = group.first.map { track.timeBase.seconds($0.time) } ?? 0
             if group.isDamaged { return .damaged(at: time) }
             guard let source, let first = group.first else { continue }
@@ -61,8 +63,11 @@ struct PictureSamples {
     }
 
     /// Decodes so many pictures from where reading stands.
-    private func decode(_ input: InputFile, _ stream: InputStream, most: Int) throws -> Group {
+    private func decode(
+        _ input: InputFile, _ stream: InputStream, most: Int, onlyChecks: Bool
+    ) throws -> Group {
         let decoder = try Decoder(stream, threads: 0)
+        if onlyChecks { decoder.onlyChecks() }
         var group = Group()
         var count = 0
         var isAtEnd = false

@@ -72,7 +72,7 @@ final class SoundEncoding: TrackWriter {
     }
 
     private func decode(_ packet: Packet?, _ reader: PacketReader) throws -> Bool {
-        try SoundDecoding.decode(packet, with: decoder, slot: slot, reader, take)
+        try reader.change(slot) { try SoundDecoding.decode(packet, with: decoder, into: &$0, take) }
     }
 
     private func take(_ frame: Frame) throws -> Bool {
