@@ -116,7 +116,10 @@ struct CopyMaker {
                         mostFramesPerSecond: job.settings?.maxFramesPerSecond, threads: job.threads,
                         keepsInterlaced: job.settings?.keepsInterlaced == true && choice.canInterlace)))
         }
-        if !tracks.isEmpty { lanes.append(StreamLane(job.input, tracks: tracks, leads: lanes.isEmpty)) }
+        if !tracks.isEmpty {
+            lanes.append(
+                StreamLane(job.input, tracks: tracks, leads: lanes.isEmpty, stripsLocation: job.stripsLocation))
+        }
         return lanes
     }
 

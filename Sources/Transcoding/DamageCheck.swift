@@ -84,6 +84,13 @@ enum DamageCheck {
                             : "the recording begins between two key frames"))
             }
         }
+        for tally in tallies where tally.placed > 0 {
+            losses.append(
+                Loss(
+                    what: "\(tally.placed) subtitles",
+                    reason: "they say where it was recorded, and that was to be left out",
+                    isAsked: true))
+        }
         for tally in tallies where tally.moved > 0 && tally.isJudged {
             losses.append(
                 Loss(

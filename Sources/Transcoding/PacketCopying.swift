@@ -23,6 +23,8 @@ final class PacketCopying: TrackWriter {
     /// have been put in order.
     private var pending: [Packet]? = []
     private var moved: Int64 = 0
+    private let stripsLocation: Bool
+    private var placed: Int64 = 0
 
     /// No codec puts more pictures in order at once.
     private static let mostPending = 32
@@ -34,9 +36,13 @@ final class PacketCopying: TrackWriter {
     ///   - stream: the recording's.
     ///   - slot: its place in the lane.
     ///   - isCarried: whether only others know what its packets mean.
+    ///   - stripsLocation: whether text that tells a position is left out.
     ///   - state: the lane's.
     /// - Throws: `FFmpegError` where its decoder cannot be opened.
-    init(_ stream: InputStream, slot: Int, isCarried: Bool = false, state: LaneState) throws {
+    init(
+        _ stream: InputStream, slot: Int, isCarried: Bool = false, stripsLocation: Bool = false, state: LaneState
+    ) throws {
+        self.stripsLocation = stripsLocation
         self.isCarried = isCarried
         self.stream = stream
         self.slot = slot
@@ -60,6 +66,10 @@ final class PacketCopying: TrackWriter {
         }
         // The muxer passes over them.
         if packet.size == 0, stream.kind != .video, stream.kind != .audio { return true }
+        if stripsLocation, stream.kind == .subtitle, PositionText.isIn(packet) {
+            placed += 1
+            return true
+        }
         // What an edit list hides is needed in front, where decoding begins, and is cut off behind the end.
         if packet.isDiscarded, hasShown { return true }
         // Before the recording's beginning and before anything that could be decoded.
@@ -125,6 +135,7 @@ final class PacketCopying: TrackWriter {
     func report(into tally: inout StreamTally) {
         tally.isCopied = true
         tally.moved = moved
+        tally.placed = placed
         tally.firstShown = beginning.map { stream.timeBase.seconds($0) }
         log.report(into: &tally, timeBase: stream.timeBase)
     }

@@ -10,8 +10,10 @@ final class StreamLane: Lane {
     private let tracks: [CopyPlan.Track]
     /// Whether the lane tells how far the whole copy is; a lane beside an encoder does not.
     private let leads: Bool
+    private let stripsLocation: Bool
 
-    init(_ path: FilePath, tracks: [CopyPlan.Track], leads: Bool) {
+    init(_ path: FilePath, tracks: [CopyPlan.Track], leads: Bool, stripsLocation: Bool) {
+        self.stripsLocation = stripsLocation
         self.path = path
         self.tracks = tracks
         self.leads = leads
@@ -51,11 +53,12 @@ final class StreamLane: Lane {
 
     private func writer(for track: CopyPlan.Track, _ slot: Int) throws -> any TrackWriter {
         switch track.treatment {
-        case .copy: try PacketCopying(track.stream, slot: slot, state: shared)
+        case .copy: try PacketCopying(track.stream, slot: slot, stripsLocation: stripsLocation, state: shared)
         case .carry: try PacketCopying(track.stream, slot: slot, isCarried: true, state: shared)
         case .encodeSound(let bitRate, let sampleRate):
             try SoundEncoding(track.stream, slot: slot, (bitRate, sampleRate), state: shared)
-        case .convertText: try TextConversion(track.stream, slot: slot, state: shared)
+        case .convertText:
+            try TextConversion(track.stream, slot: slot, stripsLocation: stripsLocation, state: shared)
         case .encodePicture: throw Fault(.encoderFailed, "a picture came where none belongs")
         }
     }

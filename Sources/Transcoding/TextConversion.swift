@@ -8,9 +8,12 @@ final class TextConversion: TrackWriter {
     private let slot: Int
     private let state: LaneState
     private let converter: SubtitleConverter
+    private let stripsLocation: Bool
+    private var placed: Int64 = 0
     private var log = PacketLog()
 
-    init(_ stream: InputStream, slot: Int, state: LaneState) throws {
+    init(_ stream: InputStream, slot: Int, stripsLocation: Bool, state: LaneState) throws {
+        self.stripsLocation = stripsLocation
         self.stream = stream
         self.slot = slot
         self.state = state
@@ -24,6 +27,10 @@ final class TextConversion: TrackWriter {
         guard let made = try converter.convert(packet), let time = made.presentation ?? made.decoding else {
             return true
         }
+        if stripsLocation, PositionText.isIn(made) {
+            placed += 1
+            return true
+        }
         made.presentation = time
         made.decoding = log.follow(time)
         log.note(time, end: time + made.duration)
@@ -33,6 +40,7 @@ final class TextConversion: TrackWriter {
     func finish(_ reader: PacketReader) throws -> Bool { true }
 
     func report(into tally: inout StreamTally) {
+        tally.placed = placed
         log.report(into: &tally, timeBase: stream.timeBase)
     }
 }

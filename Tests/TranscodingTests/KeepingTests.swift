@@ -457,4 +457,22 @@ struct KeepingTests {
         let small = try await setUp().make(source, CompressSettings(preset: .fast, targetSize: ByteCount(50_000_000)))
         guard case .notWorthwhile = small.last else { throw TestFailure("\(small.last)") }
     }
+
+    @Test("subtitles into which a drone writes its position go where the position is to be left out", arguments: both)
+    func positionInSubtitles(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let lines = "1\n00:00:00,200 --> 00:00:00,900\nGPS(116.3, 39.9)\n\n2\n00:00:01,100 --> 00:00:01,500\nhello\n"
+        let subtitles = try written(lines, "drone.srt")
+        for codec in ["mov_text", "srt"] {
+            let source = try await making.record(
+                "drone." + (codec == "srt" ? "mkv" : "mp4"),
+                Self.picture + ["-i", subtitles, "-map", "0", "-map", "1", "-c:v", "libx264", "-c:s", codec])
+            let kept = try await Judge.subtitles(making.make(source, settings).path, stream: 0)
+            #expect(kept.contains("116.3") && kept.contains("hello"))
+            let made = try await making.make(source, settings, stripsLocation: true)
+            #expect(made.losses.map { $0.what } == ["1 subtitles"] && made.losses.allSatisfy { $0.isAsked })
+            let left = try await Judge.subtitles(made.path, stream: 0)
+            #expect(!left.contains("116.3") && left.contains("00:00:01,100 --> 00:00:01,500\nhello"), "\(left)")
+        }
+    }
 }
