@@ -133,6 +133,8 @@ struct IndexGrafts {
         for box in source?.child("udta")?.children ?? [] where !Self.ownUserData.contains(box.type) {
             // What a camera writes besides may say anywhere where it was.
             if stripsLocation, !Self.isPlainText(box.type) || box.type == "©xyz" { continue }
+            // A muxer's name, not the recorder's.
+            if box.type == "©swr", box.bytes.dropFirst(4).starts(with: Array("Lavf".utf8)) { continue }
             added.append(box)
         }
         if !stripsLocation, let position = tags["location"], !added.contains(where: { $0.type == "©xyz" }) {

@@ -40,7 +40,8 @@ struct MetadataKeys {
         entries.removeAll { isUnwanted($0.text) }
     }
 
-    /// `nil` for none.
+    /// As QuickTime writes it, without version and flags in front: only so do ffprobe, ExifTool and MediaInfo all find it in an
+    /// index. `nil` for none.
     var box: MovieBox? {
         if entries.isEmpty { return nil }
         var handler: [UInt8] = []
@@ -61,7 +62,7 @@ struct MetadataKeys {
         let list = MovieBox(type: "ilst", content: .boxes(values))
         return MovieBox(
             type: "meta",
-            content: .boxes([MovieBox("hdlr", handler), MovieBox("keys", keys), list], behind: [0, 0, 0, 0]))
+            content: .boxes([MovieBox("hdlr", handler), MovieBox("keys", keys), list]))
     }
 
     // MARK: - Reading

@@ -71,6 +71,9 @@ struct KeepingTests {
             #expect(found[key] == value, "\(key)")
         }
         #expect(before.count { $0.key.hasPrefix("com.apple.") } == 4)
+        // In the form that all programs read which look for such tags.
+        let head = try #require(MovieFile.index(of: made.path)?.child("meta")).bytes.prefix(8)
+        #expect(head.dropFirst(4).elementsEqual("hdlr".utf8))
         #expect(found["location"]?.hasPrefix("+48.8577+002.295") == true)
         #expect(found["com.apple.quicktime.location.ISO6709"] == "+48.8577+002.2950/")
         #expect(found["major_brand"] == "isom" && found["encoder"]?.hasPrefix("Lavf") == true)
