@@ -120,7 +120,7 @@ struct WatchTests {
         try copy("unfinished.mov", to: "cut.mov")
         try copy("text.mov", to: "program.ts")
         try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: folder + "/program.ts")
-        let watching = try await watch(["--settle", "3s"])
+        let watching = try await watch(["--settle", "20s"])
         try await wait(until: "both are waited for") { $0.filter { $0["state"] as? String == "waiting" }.count == 2 }
         try await wait(until: "the text is not") { $0.count == 1 && $0.first?["state"] as? String == "waiting" }
         #expect(try await home.run(["in/cut.mov"]).status == 0)
@@ -360,7 +360,7 @@ struct WatchTests {
     func careful() async throws {
         try copy("whole.mp4", to: "../archive/only.mp4")
         try FileManager.default.createSymbolicLink(atPath: folder + "/archive", withDestinationPath: "../archive")
-        let watching = try await watch(["--after=delete", "--settle", "3s"])
+        let watching = try await watch(["--after=delete", "--settle", "20s"])
         try copy("capture.mov", to: "take.mov")
         // These two are on the list before they are finished.
         for name in ["in/take.ts", "archive/late.ts"] {
