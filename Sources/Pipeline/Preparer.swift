@@ -192,12 +192,15 @@ struct Preparer {
         } catch let fault as Fault {
             return try await sendOriginal(item, insteadOf: fault)
         } catch let refusal as NotWorthwhile {
+            // Changing the container reads all of it, and finds damage.
+            let remuxed = try await convert(item, settings: nil)
+            if !remuxed.marks.isEmpty { return remuxed }
             if !refusal.forecast.isWorthRemuxing { return try await keepOriginal(item, instead: refusal.forecast.size) }
             reporter.report(
                 .note(
                     "compressed it would have about \(refusal.forecast.size.forReading) instead of "
                         + "\(item.identity.size.forReading), so only its container is changed"))
-            return try await convert(item, settings: nil)
+            return remuxed
         }
         let identity = item.identity.with(sha256: try await digest)
         // Nothing may have touched it between the first look and the last frame read.
@@ -209,7 +212,9 @@ struct Preparer {
             try cache.seal(item.cachedName, modified: identity.modified, sha256: nil)
         }
         // The recording as it is would tell the position.
-        if settings != nil, !job.stripsLocation, !CopyWorth.isSmallEnough(seal.size, for: identity.size) {
+        if settings != nil, !job.stripsLocation, summary.damage == nil,
+            !CopyWorth.isSmallEnough(seal.size, for: identity.size)
+        {
             return try await keepOriginal(item, instead: seal.size)
         }
         return PreparedCopy(

@@ -80,16 +80,24 @@ struct CopyMaker {
         if job.stripsLocation { return nil }
         let size = ByteCount(input.position.size)
         if let target = job.settings?.targetSize {
-            return CopyWorth.isSmallEnough(target, for: size) ? nil : CopyForecast(size: target, isWorthRemuxing: false)
+            // It weighs less already. Changing the container would find damage.
+            let canRemux = (try? remuxPlan(input, index)) != nil
+            let isLess = !CopyWorth.isSmallEnough(target, for: size)
+            return isLess && canRemux ? CopyForecast(size: target, isWorthRemuxing: false) : nil
         }
         guard let bytes = try Forecast(job: job, plan: plan, input: input, emit: emit).size(),
             !CopyWorth.isSmallEnough(ByteCount(bytes), for: size)
         else { return nil }
-        let remux = try? CopyPlan.make(
-            for: CopyPlan.Request(input: input, index: index, settings: nil, stripsLocation: false))
+        let remux = try? remuxPlan(input, index)
+        // Where that cannot be, encoding is the only way of reading all of it.
+        guard let remux else { return nil }
         let isMovie = input.formatName.contains("mp4")
-        return CopyForecast(
-            size: ByteCount(bytes), isWorthRemuxing: !isMovie && remux.map { $0.losses.isEmpty } ?? false)
+        return CopyForecast(size: ByteCount(bytes), isWorthRemuxing: !isMovie && remux.losses.isEmpty)
+    }
+
+    private func remuxPlan(_ input: InputFile, _ index: MovieBox?) throws(Fault) -> CopyPlan {
+        try CopyPlan.make(
+            for: CopyPlan.Request(input: input, index: index, settings: nil, stripsLocation: false))
     }
 
     private func checkStrictness(_ losses: [Loss]) throws(Fault) {

@@ -155,4 +155,22 @@ struct CareTests {
         #expect(received.text.hasSuffix(".mp4"))
         #expect(try await Judge.digests(received, "0:v") == Judge.digests(TestPath.make(small), "0:v"))
     }
+
+    @Test("damage is found also where compressing is not worth it; what was salvaged goes whatever it weighs")
+    func forecastOfDamaged() async throws {
+        let whole = home.path + "/whole.mp4"
+        try await Judge.record(
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=128x72:rate=10:duration=90,noise=alls=30:allf=t", "-c:v", "libx264",
+                "-crf", "51", "-preset", "veryslow", "-g", "300", "-pix_fmt", "yuv420p", "-movflags", "+faststart",
+            ], to: TestPath.make(whole))
+        let bytes = try TestPath.make(whole).contents()
+        let cut = try home.directory.write(Array(bytes.prefix(bytes.count * 8 / 10)), to: "cut-long.mp4")
+        let failed = try await home.run([cut.text, "--compress", "--after=delete"])
+        #expect(failed.status == 1 && failed.errors.contains("of a declared 90.0 s"), "\(failed.errors)")
+        let outcome = try await home.run([cut.text, "--compress", "--damaged=salvage", "--after=delete"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(try await flags() == ["salvaged"])
+        #expect(FileManager.default.fileExists(atPath: cut.text))
+    }
 }
