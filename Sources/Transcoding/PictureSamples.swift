@@ -70,20 +70,16 @@ struct PictureSamples {
         if onlyChecks { decoder.onlyChecks() }
         var group = Group()
         var count = 0
-        var isAtEnd = false
-        while !isAtEnd, count < most {
-            let packet = try input.read()
-            isAtEnd = packet == nil
-            var sent = Sent.full
-            while sent == .full {
-                sent = try decoder.send(packet)
-                if sent == .damaged { group.isDamaged = true }
-                while case .output(let frame) = try decoder.receive() {
-                    count += 1
-                    if frame.isDamaged { group.isDamaged = true }
-                    if group.first == nil, let time = frame.bestTimestamp { group.first = (frame, time) }
-                }
+        try DecodedFrames(input: input, decoder: decoder).forEach { event in
+            switch event {
+            case .packet: break
+            case .damage: group.isDamaged = true
+            case .frame(let frame):
+                count += 1
+                if frame.isDamaged { group.isDamaged = true }
+                if group.first == nil, let time = frame.bestTimestamp { group.first = (frame, time) }
             }
+            return count < most
         }
         return group
     }
@@ -100,28 +96,26 @@ struct PictureSamples {
             return nil
         }
         let decoder = try Decoder(stream, threads: 0)
-        var isAtEnd = false
         var count = 0
-        while !isAtEnd, count < Self.longestGroup {
-            let packet = try input.read()
-            isAtEnd = packet == nil
-            if let time = packet?.presentation {
-                decoder.passesOverUnreferenced(base.seconds(time) - offset < seconds - 2 * half)
-            }
-            var sent = Sent.full
-            while sent == .full {
-                sent = try decoder.send(packet)
-                while case .output(let frame) = try decoder.receive() {
-                    count += 1
-                    guard let time = frame.bestTimestamp else { continue }
-                    let distance = base.seconds(time) - offset - seconds
-                    if abs(distance) < half { return frame }
-                    // Seeking has gone too far.
-                    if distance > half { return nil }
+        var found: Frame?
+        try DecodedFrames(input: input, decoder: decoder).forEach { event in
+            switch event {
+            case .packet(let packet):
+                if let time = packet.presentation {
+                    decoder.passesOverUnreferenced(base.seconds(time) - offset < seconds - 2 * half)
                 }
+            case .damage: break
+            case .frame(let frame):
+                count += 1
+                guard let time = frame.bestTimestamp else { break }
+                let distance = base.seconds(time) - offset - seconds
+                if abs(distance) < half { found = frame }
+                // Seeking has gone too far.
+                if distance > -half { return false }
             }
+            return count < Self.longestGroup
         }
-        return nil
+        return found
     }
 
     private func likeness(

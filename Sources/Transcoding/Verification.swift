@@ -139,23 +139,19 @@ struct Verification {
             decoder.onlyChecks()
             var found = StreamTally(kind: tally.kind)
             var last: Double?
-            var isAtEnd = false
-            while !isAtEnd {
-                let packet = try input.read()
-                isAtEnd = packet == nil
-                // The key frame may lie far before what is to be looked at.
-                if !tally.isCopied, let time = packet?.presentation {
-                    decoder.passesOverUnreferenced(stream.timeBase.seconds(time) < start)
-                }
-                var sent = Sent.full
-                while sent == .full {
-                    sent = try decoder.send(packet)
-                    if sent == .damaged { found.noteDamage() }
-                    while case .output(let frame) = try decoder.receive() {
-                        found.noteFrame(isDamaged: frame.isDamaged)
-                        if let time = frame.bestTimestamp { last = stream.timeBase.seconds(time) }
+            try DecodedFrames(input: input, decoder: decoder).forEach { event in
+                switch event {
+                case .packet(let packet):
+                    // The key frame may lie far before what is to be looked at.
+                    if !tally.isCopied, let time = packet.presentation {
+                        decoder.passesOverUnreferenced(stream.timeBase.seconds(time) < start)
                     }
+                case .damage: found.noteDamage()
+                case .frame(let frame):
+                    found.noteFrame(isDamaged: frame.isDamaged)
+                    if let time = frame.bestTimestamp { last = stream.timeBase.seconds(time) }
                 }
+                return true
             }
             try judge(found, tally, last: last)
         }
@@ -170,22 +166,20 @@ struct Verification {
             input.select([stream.index])
             let decoder = try Decoder(stream, threads: 0)
             var found = StreamTally(kind: track.stream.kind)
-            var isAtEnd = false
-            while !isAtEnd {
-                let packet = try input.read()
-                isAtEnd = packet == nil
-                var sent = Sent.full
-                while sent == .full {
-                    sent = try decoder.send(packet)
-                    if sent == .damaged { found.noteDamage() }
-                    while case .output(let frame) = try decoder.receive() {
-                        found.noteFrame(isDamaged: frame.isDamaged)
+            try DecodedFrames(input: input, decoder: decoder).forEach { event in
+                switch event {
+                case .packet: break
+                case .damage: found.noteDamage()
+                case .frame(let frame):
+                    found.noteFrame(isDamaged: frame.isDamaged)
+                    if found.frames % 500 == 0 {
+                        let fraction = Double(found.frames) / Double(max(1, track.tally.written))
+                        emit(
+                            .progress(MediaProgress(stage: .checking, fraction: min(1, fraction), frames: found.frames))
+                        )
                     }
                 }
-                if found.frames % 500 == 0 {
-                    let fraction = Double(found.frames) / Double(max(1, track.tally.written))
-                    emit(.progress(MediaProgress(stage: .checking, fraction: min(1, fraction), frames: found.frames)))
-                }
+                return true
             }
             let kind = track.stream.kind.rawValue
             if track.tally.isCopied ? found.wrong > 0 : found.hasDamage {
