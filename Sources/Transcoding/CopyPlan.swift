@@ -3,7 +3,7 @@ import IngestModel
 
 /// What becomes of each stream of a recording.
 struct CopyPlan {
-    enum Treatment: Equatable {
+    enum Treatment: Equatable, Sendable {
         case copy
         case encodePicture(EncoderChoice, PictureGeometry)
         /// AAC at so many bits a second.
@@ -14,7 +14,7 @@ struct CopyPlan {
         case carry
     }
 
-    struct Track {
+    struct Track: Sendable {
         let stream: InputStream
         let treatment: Treatment
     }

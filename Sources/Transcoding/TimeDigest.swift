@@ -1,6 +1,6 @@
 /// Stands for the presentation times of a stream's packets, in their order: two streams with the same digest have the same
 /// times, but for a moment that is added to all of them. Takes no more room for long recordings.
-struct TimeDigest: Equatable {
+struct TimeDigest: Equatable, Sendable {
     private(set) var count: Int64 = 0
     /// In the time base of the container.
     private(set) var first: Int64 = 0

@@ -2,7 +2,7 @@ import FFmpeg
 import IngestModel
 
 /// Opens what was made and holds it against what should have been made.
-struct Verification {
+struct Verification: Sendable {
     let path: FilePath
     let recording: FilePath
     /// Whether all of it is decoded.
@@ -12,7 +12,7 @@ struct Verification {
     let emit: @Sendable (MediaEvent) -> Void
 
     /// A track that the copy must have.
-    struct Expected {
+    struct Expected: Sendable {
         let stream: InputStream
         let treatment: CopyPlan.Treatment
         let tally: StreamTally
@@ -37,10 +37,15 @@ struct Verification {
     func check(against tracks: [Expected]) throws(Fault) {
         do {
             try compareTracks(tracks)
-            try comparePackets(tracks)
-            try decodeEnd(tracks)
-            if isFull { try decodeAll(tracks) }
-            try samplePictures(tracks)
+            // Reading all of it is one processor's work, decoding parts of it another's.
+            let packets = Errand { try comparePackets(tracks) }
+            let pictures = Result {
+                try decodeEnd(tracks)
+                if isFull { try decodeAll(tracks) }
+                try samplePictures(tracks)
+            }
+            try packets.result()
+            try pictures.get()
         } catch let fault as Fault {
             throw fault
         } catch let error as FFmpegError {
