@@ -96,6 +96,7 @@ package struct InputStream: Sendable {
         let order = parameters.pointer.pointee.field_order
         return order != AV_FIELD_UNKNOWN && order != AV_FIELD_PROGRESSIVE
     }
+    package var isDefault: Bool { disposition & AV_DISPOSITION_DEFAULT != 0 }
     /// Whether libavcodec knows the codec, be it only by its name.
     package var isKnown: Bool { parameters.pointer.pointee.codec_id != AV_CODEC_ID_NONE }
     package var hasDecoder: Bool { avcodec_find_decoder(parameters.pointer.pointee.codec_id) != nil }

@@ -166,6 +166,9 @@ struct Invocation: Sendable {
         if given["remux"] != nil, given["compress"] != nil, options.remux || options.compress != nil {
             problems.append("--remux and --compress exclude each other")
         }
+        if options.keepsInterlaced, options.codec == .hevc || options.codec == .av1 {
+            problems.append("--keep-interlaced goes with --codec=h264: the other encoders know whole pictures only")
+        }
         if given["target-size"] != nil, given["quality"] != nil {
             problems.append("--target-size and --quality exclude each other")
         }

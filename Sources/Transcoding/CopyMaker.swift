@@ -34,8 +34,9 @@ struct CopyMaker {
                 input: input, index: index, settings: job.settings, stripsLocation: job.stripsLocation,
                 restraint: restraint))
         if let forecast = try forecast(for: plan, input, index) { throw NotWorthwhile(forecast: forecast) }
-        try checkStrictness(plan.losses)
-        for loss in plan.losses { emit(.loss(loss)) }
+        let losses = plan.losses + MakersData.losses(of: job.input, index, stripsLocation: job.stripsLocation)
+        try checkStrictness(losses)
+        for loss in losses { emit(.loss(loss)) }
         var metadata = Tags.kept(fromFile: input.metadata)
         if job.stripsLocation { metadata = Tags.withoutPosition(metadata) }
         // Written by the muxer into a track of its own.
@@ -58,11 +59,20 @@ struct CopyMaker {
                 metadata["damage"] = damage
             }
             let tracks = tracks(of: plan, tallies, times)
+            for (track, tally) in zip(plan.tracks, tallies) where tally.written == 0 {
+                emit(
+                    .loss(
+                        Loss(
+                            what:
+                                "stream \(track.stream.index) (\(track.stream.kind.rawValue), \(track.stream.codecName))",
+                            reason: "there is nothing in it that could be kept")))
+            }
             let grafts = IndexGrafts(
                 source: index,
                 tracks: tracks.map { track in
                     IndexGrafts.Track(
-                        source: track.stream.id, treatment: track.treatment, title: track.stream.metadata["title"])
+                        source: track.stream.id, treatment: track.treatment, title: track.stream.metadata["title"],
+                        isShown: track.stream.kind != .subtitle || track.stream.isDefault)
                 },
                 tags: metadata, stripsLocation: job.stripsLocation)
             try IndexPlacement(gap: gap).carryOut(on: job.output) { grafts.apply(to: &$0) }
@@ -177,11 +187,19 @@ struct CopyMaker {
             try output.write(picture)
         }
         var times = [TimeDigest](repeating: TimeDigest(), count: count)
+        var lastDecoding = [Int64?](repeating: nil, count: count)
         for index in inputs.indices { inputs[index].next = try take(from: inputs[index].lane) }
         while let index = earliest(inputs), let packet = inputs[index].next {
             let stream = inputs[index].firstStream + packet.stream
             packet.packet.rescale(from: packet.timeBase, to: output.timeBase(ofStream: stream))
             packet.packet.streamIndex = stream
+            // Ticks of the container may be longer than the recording's.
+            if let decoding = packet.packet.decoding {
+                let rising = max(decoding, lastDecoding[stream].map { $0 + 1 } ?? decoding)
+                lastDecoding[stream] = rising
+                packet.packet.decoding = rising
+                packet.packet.presentation = packet.packet.presentation.map { max($0, rising) }
+            }
             // The container has 32 bits for it. What is longer has been noted as damage.
             packet.packet.duration = min(packet.packet.duration, Int64(Int32.max))
             let isText = descriptions[stream].parameters.isText

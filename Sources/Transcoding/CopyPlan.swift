@@ -153,6 +153,11 @@ private struct CopyPlanner {
     }
 
     private mutating func plan(cover stream: InputStream) {
+        if request.stripsLocation, let picture = try? request.input.attachedPicture(ofStream: stream.index),
+            PositionText.mayBeIn(picture: picture.bytes)
+        {
+            return lose(stream, "it may say where it was taken, and that was to be left out", isAsked: true)
+        }
         if OutputFile.holdsAsCover(stream) { return covers.append(stream) }
         lose(stream, "the container holds attached pictures as PNG, JPEG or BMP only")
     }

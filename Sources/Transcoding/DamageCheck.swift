@@ -31,7 +31,8 @@ enum DamageCheck {
                 return cutOff("its \(tally.kind.rawValue)", tally.delivered, declared)
             }
         }
-        let end = tallies.map { $0.deliveredEnd }.max() ?? 0
+        // A subtitle may outlive picture and sound.
+        let end = all.map { $0.deliveredEnd }.max() ?? 0
         let usual = tallies.map { $0.usualDuration }.max() ?? 0
         if let declared = tallies.compactMap({ $0.declaredEnd }).first,
             end < declared - tolerance(declared: declared, usual: usual)
@@ -49,6 +50,10 @@ enum DamageCheck {
                 return
                     "it is damaged: \(seconds(missing)) s of its \(seconds(tally.delivered)) s of \(tally.kind.rawValue) are "
                     + "missing"
+            }
+            if tally.isCopied, tally.moved > max(10, tally.packets / 10) {
+                return
+                    "it is damaged: \(tally.moved) of \(tally.packets) time stamps of its \(tally.kind.rawValue) go back or are missing"
             }
             if tally.unseen > mostUnseen {
                 return "it is damaged: \(tally.unseen) of its \(tally.packets) pictures cannot be decoded"
@@ -83,6 +88,13 @@ enum DamageCheck {
                             ? "it stands before the first key frame, with which the copy begins"
                             : "the recording begins between two key frames"))
             }
+        }
+        for tally in tallies where tally.shortened > 0 {
+            losses.append(
+                Loss(
+                    what: "\(tally.shortened) subtitles",
+                    reason: "another one comes while they are shown, and mp4 shows one at a time",
+                    outcome: .changed))
         }
         for tally in tallies where tally.placed > 0 {
             losses.append(

@@ -9,6 +9,8 @@ struct IndexGrafts {
         let source: Int?
         let treatment: CopyPlan.Treatment
         let title: String?
+        /// Whether players show it without being asked.
+        let isShown: Bool
     }
 
     let source: MovieBox?
@@ -37,6 +39,7 @@ struct IndexGrafts {
         }
         for (place, track) in zip(places, tracks) {
             if let title = track.title { name(&index.children[place], title) }
+            if !track.isShown { hide(&index.children[place]) }
         }
         if let source {
             let sources = SourceTracks(source)
@@ -62,6 +65,16 @@ struct IndexGrafts {
         case .copy: extend(&track, from: original, Self.ofCopiedPictures)
         case .encodePicture: extend(&track, from: original, Self.ofEncodedPictures)
         case .encodeSound, .convertText: break
+        }
+    }
+
+    /// Takes away that the track is enabled (ISO/IEC 14496-12, `tkhd`): the muxer enables one of each kind.
+    private func hide(_ track: inout MovieBox) {
+        track.change(["tkhd"]) { head in
+            var bytes = Array(head.bytes)
+            guard bytes.count >= 4 else { return }
+            bytes[3] &= 0xFE
+            head.content = .bytes(bytes[...])
         }
     }
 
@@ -132,7 +145,7 @@ struct IndexGrafts {
         var added: [MovieBox] = []
         for box in source?.child("udta")?.children ?? [] where !Self.ownUserData.contains(box.type) {
             // What a camera writes besides may say anywhere where it was.
-            if stripsLocation, !Self.isPlainText(box.type) || box.type == "©xyz" { continue }
+            if stripsLocation, !Self.withoutPosition.contains(box.type) { continue }
             // A muxer's name, not the recorder's.
             if box.type == "©swr", box.bytes.dropFirst(4).starts(with: Array("Lavf".utf8)) { continue }
             added.append(box)
@@ -158,8 +171,10 @@ struct IndexGrafts {
         return MovieBox(type, bytes + utf8)
     }
 
-    /// Types whose first byte is © hold text of which everybody knows what it says.
-    private static func isPlainText(_ type: BoxType) -> Bool { type.value >> 24 == 0xA9 }
+    /// User data of which everybody knows that it does not tell a position.
+    private static let withoutPosition: Set<BoxType> = [
+        "©nam", "©ART", "©alb", "©day", "©mak", "©mod", "©swr", "©gen", "©cpy", "©aut", "©dir", "©prd",
+    ]
 
     private var keys: MetadataKeys {
         var keys = source.map { MetadataKeys(ofIndex: $0) } ?? MetadataKeys()

@@ -58,6 +58,8 @@ struct StreamTally: Sendable {
     var moved: Int64 = 0
     /// Subtitles that were left out because they tell a position.
     var placed: Int64 = 0
+    /// Subtitles that are shown for a shorter time, because another one comes.
+    var shortened: Int64 = 0
 
     init(
         kind: StreamKind, declared: Double? = nil, declaredEnd: Double? = nil, usualDuration: Double = 0,

@@ -1,4 +1,5 @@
 import FFmpeg
+import IngestModel
 import SystemIO
 
 /// Packets as they are.
@@ -66,6 +67,12 @@ final class PacketCopying: TrackWriter {
         }
         // The muxer passes over them.
         if packet.size == 0, stream.kind != .video, stream.kind != .audio { return true }
+        if stripsLocation, stream.kind == .video, PositionText.mayBeIn(pictures: packet) {
+            throw Fault(
+                .nothingToEncode,
+                "its camcorder has written its own data between the pictures, and they may say where it was recorded; "
+                    + "--compress leaves them out")
+        }
         if stripsLocation, stream.kind == .subtitle, PositionText.isIn(packet) {
             placed += 1
             return true

@@ -7,6 +7,32 @@ enum PositionText {
     /// Whether a text sample (3GPP TS 26.245: the length of the text, the text, boxes) tells a position.
     static func isIn(_ packet: Packet) -> Bool {
         let text = String(decoding: packet.bytes.dropFirst(2), as: UTF8.self).lowercased()
-        return words.contains { text.contains($0) }
+        return words.contains { text.contains($0) } || hasPreciseNumber(text)
+    }
+
+    /// Whether there is a number with three digits or more behind its point: nobody speaks in such numbers.
+    private static func hasPreciseNumber(_ text: String) -> Bool {
+        var digits = 0
+        var isFraction = false
+        for character in text {
+            if character.isNumber {
+                digits += 1
+                if isFraction, digits >= 3 { return true }
+            } else {
+                isFraction = character == "." && digits > 0
+                digits = 0
+            }
+        }
+        return false
+    }
+
+    /// Whether an attached picture comes with a description of its own, in which a place may stand.
+    static func mayBeIn(picture: [UInt8]) -> Bool {
+        ["Exif", "eXIf", "ns.adobe.com/xap", "iTXt"].contains { picture.firstRange(of: Array($0.utf8)) != nil }
+    }
+
+    /// Whether a camcorder has written its own data between the pictures (AVCHD), in which a place may stand.
+    static func mayBeIn(pictures packet: Packet) -> Bool {
+        packet.bytes.prefix(4096).firstRange(of: Array("MDPM".utf8)) != nil
     }
 }

@@ -32,7 +32,7 @@ final class SoundEncoding: TrackWriter {
         let plain = ChannelLayout.plain(channels: stream.channels)
         do {
             // Channels of which nothing is known are not made those of a layout that treats one of them as different.
-            let named = stream.knowsChannels ? stream.channelLayout : plain ?? stream.channelLayout
+            let named = stream.knowsChannels ? Self.usualName(stream.channelLayout) : plain ?? stream.channelLayout
             (encoder, layout) = (try Self.encoder(encoding, named), named)
         } catch {
             guard let plain else { throw error }
@@ -42,6 +42,9 @@ final class SoundEncoding: TrackWriter {
             parameters: try encoder.parameters(), timeBase: encoder.timeBase,
             metadata: Tags.kept(fromStream: stream.metadata), disposition: stream.disposition, isCopy: false)
     }
+
+    /// AAC knows the surround channels of five and more at the back only; they are the same ones.
+    private static func usualName(_ layout: String) -> String { layout.replacing("(side)", with: "") }
 
     private static func encoder(
         _ encoding: (bitRate: Int, sampleRate: Int), _ layout: String

@@ -43,7 +43,10 @@ enum Tags {
 
     static func tellsPosition(_ name: String) -> Bool {
         let name = name.lowercased()
-        return ["location", "gps", "latitude", "longitude", "iso6709"].contains { name.contains($0) }
+        return [
+            "location", "gps", "latitude", "longitude", "iso6709", "coordinate", "geo", "position", "place", "city",
+            "country", "altitude", "elevation",
+        ].contains { name.contains($0) }
     }
 
     /// Tags of the whole file for which mp4 has a place of its own (iTunes' list, the movie's head, the time code's track).

@@ -11,6 +11,9 @@ final class TextConversion: TrackWriter {
     private let stripsLocation: Bool
     private var placed: Int64 = 0
     private var log = PacketLog()
+    /// The newest one: it is shown until the next one comes, at the longest. The container shows one at a time.
+    private var newest: Packet?
+    private var shortened: Int64 = 0
 
     init(_ stream: InputStream, slot: Int, stripsLocation: Bool, state: LaneState) throws {
         self.stripsLocation = stripsLocation
@@ -32,15 +35,28 @@ final class TextConversion: TrackWriter {
             return true
         }
         made.presentation = time
-        made.decoding = log.follow(time)
-        log.note(time, end: time + made.duration)
-        return state.packets.push(.packet(LanePacket(packet: made, stream: slot, timeBase: stream.timeBase)))
+        let moment = log.follow(time)
+        made.decoding = moment
+        made.presentation = moment
+        defer { newest = made }
+        return handOver(before: moment)
     }
 
-    func finish(_ reader: PacketReader) throws -> Bool { true }
+    private func handOver(before next: Int64?) -> Bool {
+        guard let packet = newest, let time = packet.presentation else { return true }
+        if let next, time + packet.duration > next {
+            packet.duration = max(1, next - time)
+            shortened += 1
+        }
+        log.note(time, end: time + packet.duration)
+        return state.packets.push(.packet(LanePacket(packet: packet, stream: slot, timeBase: stream.timeBase)))
+    }
+
+    func finish(_ reader: PacketReader) throws -> Bool { handOver(before: nil) }
 
     func report(into tally: inout StreamTally) {
         tally.placed = placed
+        tally.shortened = shortened
         log.report(into: &tally, timeBase: stream.timeBase)
     }
 }

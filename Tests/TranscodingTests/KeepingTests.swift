@@ -478,4 +478,84 @@ struct KeepingTests {
             #expect(!left.contains("116.3") && left.contains("00:00:01,100 --> 00:00:01,500\nhello"), "\(left)")
         }
     }
+
+    @Test(
+        "subtitles that overlap are shown one after the other, and that is said; one may outlive the picture",
+        arguments: both)
+    func overlappingSubtitles(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let lines = "1\n00:00:00,500 --> 00:00:01,210\none\n\n2\n00:00:01,200 --> 00:00:04,000\ntwo\n"
+        let subtitles = try written(lines, "overlap.srt")
+        let source = try await making.record(
+            "overlap.mkv",
+            Self.picture + ["-i", subtitles, "-map", "0", "-map", "1", "-c:v", "libx264", "-c:s", "srt"])
+        let made = try await making.make(source, settings)
+        #expect(made.fault == nil && made.losses.map { $0.what } == ["1 subtitles"], "\(made.losses) \(made.last)")
+        let text = try await Judge.subtitles(made.path, stream: 0)
+        #expect(text.contains("00:00:00,500 --> 00:00:01,200\none"), "\(text)")
+        #expect(text.contains("00:00:01,200 --> 00:00:04,000\ntwo"), "\(text)")
+        // Nobody had asked for it to be shown.
+        let off = try await making.record("off.mkv", ["-i", source.text, "-c", "copy", "-disposition:s:0", "0"])
+        let probed = try await Judge.probe(making.make(off, settings).path)
+        #expect(probed.subtitles.first?.disposition?["default"] == 0)
+    }
+
+    @Test("surround sound whose channels stand at the sides is surround sound")
+    func sides() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "sides.mkv",
+            Self.picture + [
+                "-f", "lavfi", "-i", "sine=duration=2,pan=5.1(side)|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0", "-c:v",
+                "libx264",
+                "-c:a", "ac3",
+            ])
+        let made = try await making.make(source)
+        #expect(made.losses == [])
+        let layout = try await Judge.tool(
+            "ffprobe",
+            [
+                "-v", "quiet", "-select_streams", "a", "-show_entries", "stream=channel_layout", "-of", "csv=p=0",
+                made.path.text,
+            ]
+        ).output
+        #expect(layout.hasPrefix("5.1"))
+    }
+
+    @Test("a maker's own data beside tracks and tags are named as lost", arguments: both)
+    func makersData(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let plain = try await making.record("plain.mov", Self.picture + Self.encoders)
+        var trailer: [UInt8] = []
+        trailer.append(24, size: 4)
+        trailer += Array("uuid".utf8) + [UInt8](repeating: 7, count: 16)
+        let source = try making.directory.write(
+            plain.contents() + trailer + [UInt8](repeating: 0xFF, count: 300), to: "maker.mov")
+        let losses = try await making.make(source, settings).losses.map { $0.what }
+        #expect(losses == ["the maker's own data (uuid)", "300 B behind the end of the recording"], "\(losses)")
+    }
+
+    @Test("where the position is to be left out no picture, tag or box is left that may tell it", arguments: both)
+    func hiddenPositions(settings: CompressSettings?) async throws {
+        let making = try setUp()
+        let cover = try await making.record(
+            "cover.jpg", ["-f", "lavfi", "-i", "color=red:size=32x32", "-frames:v", "1"])
+        // A description of its own (Exif), in front of the picture's data.
+        var bytes = try cover.contents()
+        bytes.insert(contentsOf: [0xFF, 0xE1, 0, 14] + Array("Exif".utf8) + [UInt8](repeating: 0, count: 8), at: 2)
+        let placed = try making.directory.write(bytes, to: "placed.jpg")
+        for (picture, isKept) in [(cover, true), (placed, false)] {
+            let source = try await making.record(
+                "covered.mkv",
+                Self.picture + [
+                    "-c:v", "libx264", "-attach", picture.text, "-metadata:s:t", "mimetype=image/jpeg", "-metadata",
+                    "COORDINATES=48.1234", "-metadata", "make=Apple",
+                ])
+            let made = try await making.make(source, settings, stripsLocation: true)
+            #expect(made.losses.allSatisfy { $0.isAsked } && made.fault == nil, "\(made.losses) \(made.last)")
+            let probed = try await Judge.probe(made.path)
+            #expect(probed.video.count == (isKept ? 2 : 1))
+            #expect(probed.format?.tags?["COORDINATES"] == nil && probed.format?.tags?["MAKE"] == "Apple")
+        }
+    }
 }
