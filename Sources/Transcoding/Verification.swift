@@ -26,7 +26,7 @@ struct Verification: Sendable {
 
     /// Seconds at the end that are decoded: of what was encoded here, and of what was copied as it was found.
     private static let encodedEnd = 1.0
-    private static let copiedEnd = 1.0
+    private static let copiedEnd = 3.0
     /// How much longer or shorter a stream may be, in seconds: half of what a person could hear or see as off.
     private static let tolerance = 0.05
     /// How much the beginning of a stream may be off: the container counts it in thousandths of a second.
