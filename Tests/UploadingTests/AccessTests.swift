@@ -291,7 +291,7 @@ struct AccessTests {
         await #expect(throws: HTTPClientError.self) {
             _ = try await client.send(HTTPRequest(.post, url, body: HTTPBody([.bytes([1])]), answerTimeout: 2))
         }
-        #expect(ContinuousClock.now - began < .seconds(20))
+        #expect(ContinuousClock.now - began < .seconds(60))
         server.send(SIGKILL)
     }
 }
