@@ -76,8 +76,12 @@ static inline void ingest_ff_remove_stream_side_data(AVStream *_Nonnull stream, 
 static inline int ingest_ff_frame_is_interlaced(const AVFrame *_Nonnull frame) {
     return (frame->flags & AV_FRAME_FLAG_INTERLACED) != 0;
 }
+static inline int ingest_ff_frame_is_top_first(const AVFrame *_Nonnull frame) {
+    return (frame->flags & AV_FRAME_FLAG_TOP_FIELD_FIRST) != 0;
+}
 #else
 static inline int ingest_ff_frame_is_interlaced(const AVFrame *_Nonnull frame) { return frame->interlaced_frame; }
+static inline int ingest_ff_frame_is_top_first(const AVFrame *_Nonnull frame) { return frame->top_field_first; }
 #endif
 
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)

@@ -69,40 +69,21 @@ package struct Colour: Hashable, Sendable {
 
     /// Names of what is specified, by what they are of.
     package var names: [(property: String, name: String?)] {
-        func text(_ name: UnsafePointer<CChar>?, _ value: Int, unspecified: UInt32) -> String? {
-            value == Int(unspecified) || value == 0 && unspecified == 2 ? nil : name.map { String(cString: $0) }
+        // Of primaries, transfer and matrix 2 means "unspecified"; 0 does elsewhere, and is reserved there, but for RGB's matrix.
+        func known(_ value: Int, _ unspecified: UInt32, _ name: UnsafePointer<CChar>?) -> String? {
+            value == Int(unspecified) ? nil : name.map { String(cString: $0) }
         }
+        let range = AVColorRange(UInt32(range))
+        let primaries = AVColorPrimaries(UInt32(primaries == 0 ? 2 : primaries))
+        let transfer = AVColorTransferCharacteristic(UInt32(transfer == 0 ? 2 : transfer))
+        let matrix = AVColorSpace(UInt32(matrix))
+        let location = AVChromaLocation(UInt32(chromaLocation))
         return [
-            (
-                "colour range",
-                text(
-                    av_color_range_name(AVColorRange(UInt32(range))), range,
-                    unspecified: AVCOL_RANGE_UNSPECIFIED.rawValue)
-            ),
-            (
-                "colour primaries",
-                text(
-                    av_color_primaries_name(AVColorPrimaries(UInt32(primaries))), primaries,
-                    unspecified: AVCOL_PRI_UNSPECIFIED.rawValue)
-            ),
-            (
-                "colour transfer",
-                text(
-                    av_color_transfer_name(AVColorTransferCharacteristic(UInt32(transfer))), transfer,
-                    unspecified: AVCOL_TRC_UNSPECIFIED.rawValue)
-            ),
-            (
-                "colour matrix",
-                text(
-                    av_color_space_name(AVColorSpace(UInt32(matrix))), matrix,
-                    unspecified: AVCOL_SPC_UNSPECIFIED.rawValue)
-            ),
-            (
-                "chroma location",
-                text(
-                    av_chroma_location_name(AVChromaLocation(UInt32(chromaLocation))), chromaLocation,
-                    unspecified: AVCHROMA_LOC_UNSPECIFIED.rawValue)
-            ),
+            ("colour range", known(Int(range.rawValue), 0, av_color_range_name(range))),
+            ("colour primaries", known(Int(primaries.rawValue), 2, av_color_primaries_name(primaries))),
+            ("colour transfer", known(Int(transfer.rawValue), 2, av_color_transfer_name(transfer))),
+            ("colour matrix", known(Int(matrix.rawValue), 2, av_color_space_name(matrix))),
+            ("chroma location", known(Int(location.rawValue), 0, av_chroma_location_name(location))),
         ]
     }
 

@@ -14,21 +14,17 @@ package struct MasteringDisplay: Equatable, Sendable {
     }
 
     /// As x265 wants it: chromaticities in steps of 0.00002, luminance in steps of 0.0001 cd/m².
-    package var forX265: String {
-        let primaries = value.display_primaries
-        func point(_ x: AVRational, _ y: AVRational) -> String { "(\(Self.steps(x, 50_000)),\(Self.steps(y, 50_000)))" }
-        return "G\(point(primaries.1.0, primaries.1.1))B\(point(primaries.2.0, primaries.2.1))"
-            + "R\(point(primaries.0.0, primaries.0.1))WP\(point(value.white_point.0, value.white_point.1))"
-            + "L(\(Self.steps(value.max_luminance, 10_000)),\(Self.steps(value.min_luminance, 10_000)))"
-    }
+    package var forX265: String { written({ "\(Self.steps($0, 50_000))" }, { "\(Self.steps($0, 10_000))" }) }
 
     /// As SVT-AV1 wants it.
-    package var forSVTAV1: String {
-        let primaries = value.display_primaries
-        func point(_ x: AVRational, _ y: AVRational) -> String { "(\(Self.decimal(x)),\(Self.decimal(y)))" }
-        return "G\(point(primaries.1.0, primaries.1.1))B\(point(primaries.2.0, primaries.2.1))"
-            + "R\(point(primaries.0.0, primaries.0.1))WP\(point(value.white_point.0, value.white_point.1))"
-            + "L(\(Self.decimal(value.max_luminance)),\(Self.decimal(value.min_luminance)))"
+    package var forSVTAV1: String { written(Self.decimal, Self.decimal) }
+
+    private func written(_ place: (AVRational) -> String, _ luminance: (AVRational) -> String) -> String {
+        let (red, green, blue) = value.display_primaries
+        let white = value.white_point
+        return "G(\(place(green.0)),\(place(green.1)))B(\(place(blue.0)),\(place(blue.1)))"
+            + "R(\(place(red.0)),\(place(red.1)))WP(\(place(white.0)),\(place(white.1)))"
+            + "L(\(luminance(value.max_luminance)),\(luminance(value.min_luminance)))"
     }
 
     private static func steps(_ number: AVRational, _ perUnit: Double) -> Int {

@@ -2,7 +2,8 @@ import CFFmpeg
 
 /// One encoded packet.
 ///
-/// `@unchecked`: has one owner at a time, which hands it on from thread to thread and keeps nothing.
+/// `@unchecked`: has one owner at a time, which hands it on from thread to thread and keeps nothing. Its bytes may be shared with
+/// copies of it; nobody changes them.
 package final class Packet: @unchecked Sendable {
     let pointer: UnsafeMutablePointer<AVPacket>
 
@@ -131,6 +132,10 @@ package final class Frame: @unchecked Sendable {
         }
     }
     package var isDamaged: Bool { ingest_ff_frame_is_damaged(pointer) != 0 }
+    /// Whether each picture comes with a mapping of its own for screens of less brightness (SMPTE ST 2094-40, HDR10+).
+    package var hasDynamicMapping: Bool { av_frame_get_side_data(pointer, AV_FRAME_DATA_DYNAMIC_HDR_PLUS) != nil }
+    /// Of an interlaced picture: whether its first line is of the earlier field.
+    package var isTopFieldFirst: Bool { ingest_ff_frame_is_top_first(pointer) != 0 }
     package var isInterlaced: Bool { ingest_ff_frame_is_interlaced(pointer) != 0 }
     package var sampleCount: Int { Int(pointer.pointee.nb_samples) }
     package var sampleRate: Int { Int(pointer.pointee.sample_rate) }

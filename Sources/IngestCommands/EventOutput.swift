@@ -40,6 +40,8 @@ final class JSONOutput: EventOutput {
             json.event = "loss"
             json.what = loss.what
             json.reason = loss.reason
+            json.outcome = loss.outcome.rawValue
+            json.isAsked = loss.isAsked
         case .note(let text), .warning(let text):
             json.event = "note"
             json.reason = text
@@ -127,7 +129,7 @@ enum EventText {
             if isQuiet || state == .failed || state == .done || state == .saving { return nil }
             if !isVerbose, state == .queued || state == .ready { return nil }
             return "\(event.file): \(Words.state(state))"
-        case .loss(let loss): return "\(event.file): not kept: \(loss.what); \(loss.reason)"
+        case .loss(let loss): return "\(event.file): \(Words.outcome(of: loss)): \(loss.what); \(loss.reason)"
         case .note(let text): return isQuiet ? nil : "\(event.file): " + Words.sentence(text)
         case .warning(let text): return "\(event.file): " + Words.sentence(text)
         case .retry(let fault, let delay):

@@ -19,6 +19,9 @@ struct EventJSON: Encodable {
     var receipt: String?
     var what: String?
     var reason: String?
+    /// Of a loss: `lost` or `changed`, and whether an option asked for it.
+    var outcome: String?
+    var isAsked: Bool?
     var code: String?
     var retryAfter: Double?
 }

@@ -135,8 +135,7 @@ enum ItemText {
         if let damage = item.media?.damage { lines.append(("damage", damage)) }
         if let kept = item.media?.kept, !kept.isEmpty { lines.append(("kept", kept.joined(separator: ", "))) }
         for loss in item.losses {
-            let what = loss.isAsked ? "left out" : loss.outcome == .changed ? "changed" : "not kept"
-            lines.append((what, "\(loss.what): \(loss.reason)"))
+            lines.append((Words.outcome(of: loss), "\(loss.what): \(loss.reason)"))
         }
         return lines
     }

@@ -50,7 +50,7 @@ enum ProbeCommand {
             out += "\n      --compress: \(stream.plan)\n"
         }
         if let objection = report.objection { out += "  --compress: " + Words.sentence(objection) + "\n" }
-        for loss in report.losses { out += "  not kept: \(loss.what); \(loss.reason)\n" }
+        for loss in report.losses { out += "  \(Words.outcome(of: loss)): \(loss.what); \(loss.reason)\n" }
         return out
     }
 }

@@ -2,6 +2,12 @@ import IngestModel
 
 /// How things are said to people.
 enum Words {
+    /// What became of a thing that the copy does not have as it was.
+    static func outcome(of loss: Loss) -> String {
+        if loss.isAsked { return "left out" }
+        return loss.outcome == .changed ? "changed" : "not kept"
+    }
+
     /// `0:41`, `12:05`, `1:02:33`.
     static func duration(_ seconds: Double) -> String {
         let total = Int(min(max(0, seconds), 359_999).rounded())

@@ -117,7 +117,7 @@ struct Preparer {
             if try await isKnownToBeNoSmaller(item) {
                 try await copyOriginal(item, mark: .keptOriginal)
             } else {
-                try await convert(item, settings: settings)
+                try await compress(item, settings)
             }
         }
     }
@@ -174,13 +174,43 @@ struct Preparer {
         return false
     }
 
-    private func convert(_ item: Item, settings: CompressSettings?) async throws -> PreparedCopy {
+    private func compress(_ item: Item, _ settings: CompressSettings) async throws -> PreparedCopy {
+        do {
+            return try await convert(item, settings: settings)
+        } catch let refusal as NotWorthwhile {
+            let forecast = refusal.forecast
+            // Changing the container reads all of it, and finds where it is cut off or torn.
+            let remuxed = try await convert(item, settings: nil, isOnlyLookedAt: !forecast.isWorthRemuxing)
+            if !remuxed.marks.isEmpty {
+                if !forecast.isWorthRemuxing { for loss in remuxed.losses { reporter.report(.loss(loss)) } }
+                return remuxed
+            }
+            if !forecast.isWorthRemuxing { return try await keepOriginal(item, instead: forecast.size) }
+            reporter.report(
+                .note(
+                    "compressed it would have about \(forecast.size.forReading) instead of "
+                        + "\(item.identity.size.forReading), so only its container is changed"))
+            return remuxed
+        }
+    }
+
+    /// - Parameters:
+    ///   - item: whose recording it is.
+    ///   - settings: `nil` changes the container only.
+    ///   - isOnlyLookedAt: whether a sound recording goes as it is afterwards, so that nothing of it is lost.
+    /// - Returns: what was made.
+    /// - Throws: `NotWorthwhile`, or a fault.
+    private func convert(
+        _ item: Item, settings: CompressSettings?, isOnlyLookedAt: Bool = false
+    ) async throws -> PreparedCopy {
+        var care = item.options.care ?? .standard
+        if isOnlyLookedAt { care.isStrict = false }
         let cache = context.cache
         _ = try await offPool { _ in try cache.begin(item.cachedName).status() }
         let job = MediaJob(
             input: item.recording, output: cache.partPath(of: item.cachedName), settings: settings,
             threads: context.settings.threads, niceness: context.settings.niceness,
-            stripsLocation: item.options.stripsLocation == true, care: item.options.care ?? .standard)
+            stripsLocation: item.options.stripsLocation == true, care: care)
         // Held open all the while, so that its going away does not matter once it has been begun.
         let recording = try await offPool { _ in OpenRecording(try Recording(item.recording)) }
         // The recording's digest is taken meanwhile: it is read in any case, and the page cache is shared.
@@ -188,19 +218,9 @@ struct Preparer {
         let summary: MediaSummary
         let losses: [Loss]
         do {
-            (summary, losses) = try await runMedia(job)
+            (summary, losses) = try await runMedia(job, tellsLosses: !isOnlyLookedAt)
         } catch let fault as Fault {
             return try await sendOriginal(item, insteadOf: fault)
-        } catch let refusal as NotWorthwhile {
-            // Changing the container reads all of it, and finds damage.
-            let remuxed = try await convert(item, settings: nil)
-            if !remuxed.marks.isEmpty { return remuxed }
-            if !refusal.forecast.isWorthRemuxing { return try await keepOriginal(item, instead: refusal.forecast.size) }
-            reporter.report(
-                .note(
-                    "compressed it would have about \(refusal.forecast.size.forReading) instead of "
-                        + "\(item.identity.size.forReading), so only its container is changed"))
-            return remuxed
         }
         let identity = item.identity.with(sha256: try await digest)
         // Nothing may have touched it between the first look and the last frame read.
@@ -253,7 +273,12 @@ struct Preparer {
             mark = .rejectedCopy
         default: throw fault
         }
-        if item.options.stripsLocation == true { throw fault }
+        if item.options.stripsLocation == true {
+            throw Fault(
+                fault.code,
+                "\(Self.finding(fault)); it is not uploaded as it is, because it may tell the position, which is to be left out"
+            )
+        }
         reporter.report(.warning("\(Self.finding(fault)); it is uploaded as it is"))
         return try await copyOriginal(item, mark: mark)
     }
@@ -273,7 +298,7 @@ struct Preparer {
         return try await copy(renamed, marks: [mark])
     }
 
-    private func runMedia(_ job: MediaJob) async throws -> (MediaSummary, [Loss]) {
+    private func runMedia(_ job: MediaJob, tellsLosses: Bool) async throws -> (MediaSummary, [Loss]) {
         let media = try context.mediaProcess()
         let losses = Collected<Loss>()
         let reporter = reporter
@@ -290,7 +315,7 @@ struct Preparer {
                     shown, done: Int64(progress.fraction * 1000), total: 1000, counted: progress.frames)
             case .loss(let loss):
                 losses.append(loss)
-                reporter.report(.loss(loss))
+                if tellsLosses { reporter.report(.loss(loss)) }
             case .unfenced(let parts):
                 log.info("the encoder runs without a part of its fence", ["missing": parts.joined(separator: ", ")])
             case .made, .probed, .notWorthwhile, .failed: break

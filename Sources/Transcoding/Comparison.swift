@@ -41,6 +41,7 @@ struct Comparison {
         var outcome = Outcome()
         compareTags(&outcome)
         compareChapters(&outcome)
+        compareTimecode(&outcome)
         var numbers: [StreamKind: Int] = [:]
         let names = index.map { IndexGrafts.names(in: $0) } ?? []
         for (place, (stream, track)) in zip(made.streams, tracks).enumerated() {
@@ -70,7 +71,7 @@ struct Comparison {
             made.metadata.map { ($0.key.lowercased(), $0.value) }, uniquingKeysWith: { first, _ in first })
         var missing: [String] = []
         for (name, value) in Tags.kept(fromFile: source.metadata).sorted(by: { $0.key < $1.key }) {
-            if Tags.isDerived(name, in: source.metadata) { continue }
+            if Tags.isDerived(name, in: source.metadata) || name == "timecode" { continue }
             if stripsLocation, Tags.tellsPosition(name) {
                 outcome.losses.append(
                     Loss(what: "the tag \(name)", reason: "it says where it was recorded", isAsked: true))
@@ -102,14 +103,32 @@ struct Comparison {
         outcome.compare("chapters", expected.count, made.chapters.count) { "\($0)" }
         for (old, new) in zip(expected, made.chapters) {
             outcome.compare("a chapter's title", old.title, new.title) { "“\($0.prefix(80))”" }
-            let moved = new.timeBase.seconds(new.start) - old.timeBase.seconds(old.start)
-            if abs(moved) > 0.0015 {
-                outcome.losses.append(
-                    Loss(
-                        what: "a chapter's beginning", reason: "it is \(Decimal.fixed(moved, places: 3)) s later",
-                        outcome: .changed))
-            }
         }
+        count("beginnings", expected, { ($0.start, $0.timeBase) }, "they are at other moments", &outcome)
+        count("ends", expected, { ($0.end, $0.timeBase) }, "mp4 lets each last until the next one", &outcome)
+    }
+
+    /// Says how many chapters have a moment that the copy's have not.
+    private func count(
+        _ what: String, _ expected: [Chapter], _ moment: (Chapter) -> (Int64, Rational), _ reason: String,
+        _ outcome: inout Outcome
+    ) {
+        func seconds(_ chapter: Chapter) -> Double {
+            let (time, base) = moment(chapter)
+            return base.seconds(time)
+        }
+        let moved = zip(expected, made.chapters).count { abs(seconds($0) - seconds($1)) > Self.chapterTolerance }
+        if moved == 0 { return outcome.kept.append("chapters' \(what)") }
+        outcome.losses.append(Loss(what: "\(moved) chapters' \(what)", reason: reason, outcome: .changed))
+    }
+
+    /// Seconds; the container counts in thousandths.
+    private static let chapterTolerance = 0.0015
+
+    private func compareTimecode(_ outcome: inout Outcome) {
+        let found = Set(made.streams.compactMap { $0.metadata["timecode"] })
+        let expected = plan.timecode(of: source)
+        outcome.compare("time code", expected, expected.flatMap { found.contains($0) ? $0 : found.first }) { $0 }
     }
 
     // MARK: - Tracks

@@ -12,11 +12,11 @@ struct CopyMaker {
 
     /// What was made, with what the lanes found.
     struct Made {
-        let plan: CopyPlan
-        /// Of the plan's tracks.
-        let tallies: [StreamTally]
         /// Those that have packets.
         let tracks: [Verification.Expected]
+        /// What was found to be lost while it was made.
+        let losses: [Loss]
+        let plan: CopyPlan
         let input: InputFile
         let summary: MediaSummary
     }
@@ -40,9 +40,7 @@ struct CopyMaker {
         var metadata = Tags.kept(fromFile: input.metadata)
         if job.stripsLocation { metadata = Tags.withoutPosition(metadata) }
         // Written by the muxer into a track of its own.
-        if let timecode = plan.video?.stream.metadata["timecode"] ?? timecode(in: input) {
-            metadata["timecode"] = timecode
-        }
+        if let timecode = plan.timecode(of: input) { metadata["timecode"] = timecode }
         let lanes = lanes(for: plan)
         for lane in lanes { lane.start() }
         let ticker = ProgressTicker(leader: lanes[0].shared, emit: emit)
@@ -59,14 +57,6 @@ struct CopyMaker {
                 metadata["damage"] = damage
             }
             let tracks = tracks(of: plan, tallies, times)
-            for (track, tally) in zip(plan.tracks, tallies) where tally.written == 0 {
-                emit(
-                    .loss(
-                        Loss(
-                            what:
-                                "stream \(track.stream.index) (\(track.stream.kind.rawValue), \(track.stream.codecName))",
-                            reason: "there is nothing in it that could be kept")))
-            }
             let grafts = IndexGrafts(
                 source: index,
                 tracks: tracks.map { track in
@@ -77,7 +67,8 @@ struct CopyMaker {
                 tags: metadata, stripsLocation: job.stripsLocation)
             try IndexPlacement(gap: gap).carryOut(on: job.output) { grafts.apply(to: &$0) }
             return Made(
-                plan: plan, tallies: tallies, tracks: tracks, input: input, summary: summary(of: plan, tallies, damage))
+                tracks: tracks, losses: self.losses(of: plan, tallies), plan: plan, input: input,
+                summary: summary(of: tracks, tallies, damage))
         } catch {
             throw Source.fault(for: error)
         }
@@ -105,6 +96,14 @@ struct CopyMaker {
         return CopyForecast(size: ByteCount(bytes), isWorthRemuxing: !isMovie && remux.losses.isEmpty)
     }
 
+    private func losses(of plan: CopyPlan, _ tallies: [StreamTally]) -> [Loss] {
+        let empty = zip(plan.tracks, tallies).filter { $1.written == 0 }.map { track, _ in
+            Loss(
+                what: TrackWords.name(of: track.stream), reason: "there is nothing in it that could be kept")
+        }
+        return empty + DamageCheck.losses(in: tallies)
+    }
+
     private func remuxPlan(_ input: InputFile, _ index: MovieBox?) throws(Fault) -> CopyPlan {
         try CopyPlan.make(
             for: CopyPlan.Request(input: input, index: index, settings: nil, stripsLocation: false))
@@ -112,10 +111,6 @@ struct CopyMaker {
 
     private func checkStrictness(_ losses: [Loss]) throws(Fault) {
         if job.care.isStrict, let fault = Strictness.fault(losses) { throw fault }
-    }
-
-    private func timecode(in input: InputFile) -> String? {
-        input.metadata["timecode"] ?? input.streams.first { $0.tag == "tmcd" }?.metadata["timecode"]
     }
 
     private func lanes(for plan: CopyPlan) -> [any Lane] {
@@ -270,8 +265,10 @@ struct CopyMaker {
 
     // MARK: - Words
 
-    private func summary(of plan: CopyPlan, _ tallies: [StreamTally], _ damage: String?) -> MediaSummary {
-        let tracks = plan.tracks.map { TrackWords.summary(of: $0) }
+    private func summary(
+        of tracks: [Verification.Expected], _ tallies: [StreamTally], _ damage: String?
+    ) -> MediaSummary {
+        let tracks = tracks.map { TrackWords.summary(of: CopyPlan.Track(stream: $0.stream, treatment: $0.treatment)) }
         let frames = tallies.first { $0.kind == .video }?.written ?? 0
         var summary = MediaSummary(
             container: CopyPlan.container, duration: tallies.map { $0.writtenEnd }.max() ?? 0, videoFrames: frames,

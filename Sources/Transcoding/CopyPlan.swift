@@ -31,6 +31,12 @@ struct CopyPlan {
 
     var video: Track? { tracks.first { $0.stream.kind == .video } }
 
+    /// The time code at the recording's beginning.
+    func timecode(of input: InputFile) -> String? {
+        video?.stream.metadata["timecode"] ?? input.metadata["timecode"]
+            ?? input.streams.first { $0.tag == "tmcd" }?.metadata["timecode"]
+    }
+
     /// What a copy is planned from.
     struct Request {
         let input: InputFile
@@ -123,8 +129,7 @@ private struct CopyPlanner {
     private mutating func lose(_ stream: InputStream, _ reason: String, isAsked: Bool = false) {
         losses.append(
             Loss(
-                what: "stream \(stream.index) (\(stream.kind.rawValue), \(stream.codecName))", reason: reason,
-                isAsked: isAsked))
+                what: TrackWords.name(of: stream), reason: reason, isAsked: isAsked))
     }
 
     // MARK: - Pictures

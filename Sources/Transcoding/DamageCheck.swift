@@ -73,8 +73,8 @@ enum DamageCheck {
         return nil
     }
 
-    /// What a sound recording may lack at its ends, and lacks: what stands before its first key frame, and torn pieces
-    /// behind its last good picture.
+    /// What was lost on the way: what a sound recording may lack at its ends, time stamps that could not be kept, and what the
+    /// lanes have found.
     static func losses(in tallies: [StreamTally]) -> [Loss] {
         var losses: [Loss] = []
         for tally in tallies where tally.kind == .video {
@@ -89,20 +89,7 @@ enum DamageCheck {
                             : "the recording begins between two key frames"))
             }
         }
-        for tally in tallies where tally.shortened > 0 {
-            losses.append(
-                Loss(
-                    what: "\(tally.shortened) subtitles",
-                    reason: "another one comes while they are shown, and mp4 shows one at a time",
-                    outcome: .changed))
-        }
-        for tally in tallies where tally.placed > 0 {
-            losses.append(
-                Loss(
-                    what: "\(tally.placed) subtitles",
-                    reason: "they say where it was recorded, and that was to be left out",
-                    isAsked: true))
-        }
+        for tally in tallies { losses += tally.losses }
         for tally in tallies where tally.moved > 0 && tally.isJudged {
             losses.append(
                 Loss(

@@ -103,10 +103,10 @@ struct EncoderChoice: Equatable {
     ///   - threads: of the encoder.
     ///   - light: what is known of the brightness for which the pictures were made; goes into the stream itself, because
     ///     libavcodec before version 61 does not hand it over.
-    ///   - isInterlaced: whether pictures are encoded as the fields that they are.
+    ///   - fields: whether pictures are encoded as the fields that they are.
     /// - Returns: names and values.
     func options(
-        threads: Int, light: LightOfPictures = LightOfPictures(), isInterlaced: Bool = false
+        threads: Int, light: LightOfPictures = LightOfPictures(), fields: Fields = .none
     ) -> [String: String] {
         var options = ["preset": speed]
         if bitRate == nil { options["crf"] = "\(quality)" }
@@ -114,7 +114,9 @@ struct EncoderChoice: Equatable {
         case .h264:
             options["profile"] = "high"
             // Closed groups of pictures, so that a file can be cut and joined at every key frame.
-            options["flags"] = isInterlaced ? "+cgop+ildct+ilme" : "+cgop"
+            options["flags"] = fields == .none ? "+cgop" : "+cgop+ildct+ilme"
+            // libavcodec says nothing of the order, and libx264 then takes the top one for the first.
+            if fields == .bottomFirst { options["x264-params"] = "bff=1" }
             if let bitRate {
                 options["maxrate"] = "\(bitRate * 3 / 2)"
                 options["bufsize"] = "\(bitRate * 3)"
@@ -147,6 +149,9 @@ struct EncoderChoice: Equatable {
             return out
         }
     }
+
+    /// The fields of pictures that stay interlaced.
+    enum Fields { case none, topFirst, bottomFirst }
 
     /// Whether it encodes fields.
     var canInterlace: Bool { codec == .h264 }

@@ -56,10 +56,8 @@ struct StreamTally: Sendable {
     var writtenEnd = 0.0
     /// Packets or pictures whose time is not the recording's: it said none, or one that could not be.
     var moved: Int64 = 0
-    /// Subtitles that were left out because they tell a position.
-    var placed: Int64 = 0
-    /// Subtitles that are shown for a shorter time, because another one comes.
-    var shortened: Int64 = 0
+    /// What else was found to be lost on the way.
+    var losses: [Loss] = []
 
     init(
         kind: StreamKind, declared: Double? = nil, declaredEnd: Double? = nil, usualDuration: Double = 0,

@@ -56,7 +56,6 @@ package struct MediaWorker: Sendable {
         } catch {
             throw Source.fault(for: error)
         }
-        for loss in DamageCheck.losses(in: made.tallies) { emit(.loss(loss)) }
         emit(.progress(MediaProgress(stage: .checking, fraction: 0, frames: made.summary.videoFrames)))
         let verification = Verification(
             path: job.output, recording: job.input, isFull: job.care.verification == .full,
@@ -66,10 +65,10 @@ package struct MediaWorker: Sendable {
             source: made.input, made: try verification.open(), index: MovieFile.index(of: job.output),
             tracks: made.tracks, plan: made.plan,
             stripsLocation: job.stripsLocation)
-        var outcome = comparison.run()
-        if let loss = SizeBudget.loss(of: job) { outcome.losses.append(loss) }
-        if job.care.isStrict, let fault = Strictness.fault(outcome.losses) { throw fault }
-        for loss in outcome.losses { emit(.loss(loss)) }
+        let outcome = comparison.run()
+        let losses = made.losses + outcome.losses + [SizeBudget.loss(of: job)].compactMap { $0 }
+        if job.care.isStrict, let fault = Strictness.fault(losses) { throw fault }
+        for loss in losses { emit(.loss(loss)) }
         var summary = made.summary
         summary.kept = outcome.kept
         return .made(summary)

@@ -1,5 +1,4 @@
 import FFmpeg
-import IngestModel
 import SystemIO
 
 /// Packets as they are.
@@ -67,12 +66,7 @@ final class PacketCopying: TrackWriter {
         }
         // The muxer passes over them.
         if packet.size == 0, stream.kind != .video, stream.kind != .audio { return true }
-        if stripsLocation, stream.kind == .video, PositionText.mayBeIn(pictures: packet) {
-            throw Fault(
-                .nothingToEncode,
-                "its camcorder has written its own data between the pictures, and they may say where it was recorded; "
-                    + "--compress leaves them out")
-        }
+        if stripsLocation, stream.kind == .video, CamcorderData.isIn(packet) { throw CamcorderData.refusal }
         if stripsLocation, stream.kind == .subtitle, PositionText.isIn(packet) {
             placed += 1
             return true
@@ -142,7 +136,7 @@ final class PacketCopying: TrackWriter {
     func report(into tally: inout StreamTally) {
         tally.isCopied = true
         tally.moved = moved
-        tally.placed = placed
+        if placed > 0 { tally.losses.append(PositionText.loss(placed)) }
         tally.firstShown = beginning.map { stream.timeBase.seconds($0) }
         log.report(into: &tally, timeBase: stream.timeBase)
     }

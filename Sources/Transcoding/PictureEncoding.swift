@@ -12,6 +12,11 @@ final class PictureEncoding {
     private var encoder: Encoder?
     /// Whether an interlaced picture has come; many containers do not tell beforehand. Progressive ones pass unchanged.
     private var isInterlaced: Bool
+    private var isBottomFirst = false
+    private var hasDynamicMapping = false
+    private var fields: EncoderChoice.Fields {
+        isInterlaced && settings.keepsInterlaced ? (isBottomFirst ? .bottomFirst : .topFirst) : .none
+    }
     private var deinterlaces: Bool { isInterlaced && !settings.keepsInterlaced }
     /// Durations of pictures inside the encoder, by their times.
     private var durations: [Int64: Int64] = [:]
@@ -39,6 +44,8 @@ final class PictureEncoding {
         let format = frame.videoFormat
         let beginsInterlacing = frame.isInterlaced && !isInterlaced
         if beginsInterlacing { isInterlaced = true }
+        if encoder == nil, frame.isInterlaced { isBottomFirst = !frame.isTopFieldFirst }
+        if frame.hasDynamicMapping { hasDynamicMapping = true }
         if let old = graph, old.format != format || beginsInterlacing {
             // The picture changed in the middle: what is inside goes out, and a new chain makes the same size of it.
             try old.graph.send(nil)
@@ -67,6 +74,10 @@ final class PictureEncoding {
 
     func report(into tally: inout StreamTally) {
         tally.written = written
+        if hasDynamicMapping {
+            tally.losses.append(
+                Loss(what: "HDR10+", reason: "encoders are not told of the mapping for each picture; HDR10's is kept"))
+        }
         tally.writtenEnd = timeBase.seconds(end)
         tally.lastTime = timeBase.seconds(lastTime)
         tally.firstShown = firstTime.map { timeBase.seconds($0) }
@@ -113,7 +124,7 @@ final class PictureEncoding {
                 keyFrameDistance: choice.keyFrames.distance(framesPerSecond: rate.value),
                 mostBFrames: choice.codec == .h264 ? 3 : nil, threads: settings.threads,
                 options: choice.options(
-                    threads: settings.threads, light: light, isInterlaced: isInterlaced && settings.keepsInterlaced),
+                    threads: settings.threads, light: light, fields: fields),
                 tag: choice.tag,
                 bitRate: choice.bitRate))
         encoder = opened

@@ -1,4 +1,5 @@
 import FFmpeg
+import IngestModel
 
 /// Subtitles into which a drone or camera writes where it is.
 enum PositionText {
@@ -8,6 +9,13 @@ enum PositionText {
     static func isIn(_ packet: Packet) -> Bool {
         let text = String(decoding: packet.bytes.dropFirst(2), as: UTF8.self).lowercased()
         return words.contains { text.contains($0) } || hasPreciseNumber(text)
+    }
+
+    /// So many subtitles that were left out.
+    static func loss(_ count: Int64) -> Loss {
+        Loss(
+            what: "\(count) subtitles", reason: "they say where it was recorded, and that was to be left out",
+            isAsked: true)
     }
 
     /// Whether there is a number with three digits or more behind its point: nobody speaks in such numbers.
@@ -31,8 +39,4 @@ enum PositionText {
         ["Exif", "eXIf", "ns.adobe.com/xap", "iTXt"].contains { picture.firstRange(of: Array($0.utf8)) != nil }
     }
 
-    /// Whether a camcorder has written its own data between the pictures (AVCHD), in which a place may stand.
-    static func mayBeIn(pictures packet: Packet) -> Bool {
-        packet.bytes.prefix(4096).firstRange(of: Array("MDPM".utf8)) != nil
-    }
 }

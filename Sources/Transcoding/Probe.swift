@@ -7,12 +7,13 @@ enum Probe {
         on path: FilePath, settings: CompressSettings, headIsRead: () -> Void
     ) throws(Fault) -> MediaReport {
         let input = try Source.open(path, headIsRead: headIsRead)
+        let index = Source.index(of: path, input)
         let plan: CopyPlan?
         var objection: String?
         do throws(Fault) {
             plan = try CopyPlan.make(
                 for: CopyPlan.Request(
-                    input: input, index: Source.index(of: path, input), settings: settings, stripsLocation: false))
+                    input: input, index: index, settings: settings, stripsLocation: false))
         } catch  where error.code == .nothingToEncode {
             plan = nil
             objection = error.reason
@@ -27,7 +28,8 @@ enum Probe {
                     detail: detail(of: stream), language: stream.metadata["language"]?.printable,
                     plan: treatment(of: stream, in: plan))
             },
-            losses: plan?.losses ?? [], objection: objection)
+            losses: plan.map { $0.losses + MakersData.losses(of: path, index, stripsLocation: false) } ?? [],
+            objection: objection)
     }
 
     private static func detail(of stream: InputStream) -> String {

@@ -3,6 +3,11 @@ import IngestModel
 
 /// What became of a track, in words.
 enum TrackWords {
+    /// A stream of the recording, such as `stream 3 (data, gpmd)`.
+    static func name(of stream: InputStream) -> String {
+        "stream \(stream.index) (\(stream.kind.rawValue), \(stream.codecName))"
+    }
+
     static func summary(of track: CopyPlan.Track) -> MediaSummary.Track {
         let stream = track.stream
         let detail =

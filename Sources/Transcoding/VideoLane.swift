@@ -61,12 +61,16 @@ final class VideoLane: Lane {
             settings.path, streams: [settings.stream.index], window: settings.window)
         let stream = settings.stream
         let clock = PictureClock(stream, most: settings.mostFramesPerSecond)
+        var hasCamcorderData = false
         var roll = PictureRoll(usualDuration: clock.usualDuration)
         do {
             let decoder = try Decoder(stream, threads: settings.threads)
             while true {
                 let next = try reader.next()
                 if next?.packet.isDamaged == true { reader.update(0) { $0.noteDamage() } }
+                if let packet = next?.packet, packet.isKey, !hasCamcorderData {
+                    hasCamcorderData = CamcorderData.isIn(packet)
+                }
                 if let packet = next?.packet, !packet.isDiscarded, let time = packet.presentation { roll.sent(time) }
                 guard try decode(next?.packet, with: decoder, reader, clock, &roll) else { break }
                 if next == nil { break }
@@ -77,6 +81,7 @@ final class VideoLane: Lane {
         reader.update(0) {
             $0.unseen = roll.unseen
             $0.moved = clock.moved
+            if hasCamcorderData { $0.losses.append(CamcorderData.loss) }
         }
         return reader.tallies[0]
     }

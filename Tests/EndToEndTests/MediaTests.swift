@@ -153,21 +153,14 @@ struct HostileTests {
 
     @Test("a codec that crashes takes down one recording")
     func crash() async throws {
-        // Beside a copy of the program, so that this stands in for the codec's process.
-        let bin = home.path + "/bin"
-        try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)
-        try FileManager.default.copyItem(atPath: TestPlace.programs + "/ingest", toPath: bin + "/ingest")
         let script = """
             #!/bin/bash
             read -r line
             case "$line" in *whole.mp4*) kill -SEGV $$ ;; esac
             exec '\(TestPlace.programs)/ingest-media' < <(printf '%s\\n' "$line"; exec cat)
             """
-        try Data(script.utf8).write(to: URL(fileURLWithPath: bin + "/ingest-media"))
-        #expect(chmod(bin + "/ingest-media", 0o700) == 0)
         let files = try ["whole.mp4", "upright.mov"].map { try TestPlace.fixture($0).text }
-        let program = try RunningProgram(
-            bin + "/ingest", ["--compress=fast"] + files, environment: home.environment, directory: home.path)
-        expectOneDone(try await program.wait(seconds: 120), "was ended by signal 11")
+        expectOneDone(
+            try await home.run(["--compress=fast"] + files, withMediaProcess: script), "was ended by signal 11")
     }
 }

@@ -30,6 +30,20 @@ package final class TestHome: Sendable {
         try await start(arguments, more).wait(seconds: seconds)
     }
 
+    /// Runs a copy of the program beside which a script stands in for the media process.
+    package func run(
+        _ arguments: [String], withMediaProcess script: String, seconds: Double = 120
+    ) async throws -> RunningProgram.Outcome {
+        let program = path + "/bin/ingest"
+        if !FileManager.default.fileExists(atPath: program) {
+            try FileManager.default.createDirectory(atPath: path + "/bin", withIntermediateDirectories: true)
+            try FileManager.default.copyItem(atPath: TestPlace.programs + "/ingest", toPath: program)
+            _ = try directory.writeProgram(script, to: "bin/ingest-media")
+        }
+        return try await RunningProgram(program, arguments, environment: environment, directory: path).wait(
+            seconds: seconds)
+    }
+
     /// Writes a file that counts as a recording, whose last change was a minute ago.
     @discardableResult
     package func recording(_ name: String = "capture.bin", size: Int = 3 * 1_048_576 + 4711, seed: UInt64 = 1) throws

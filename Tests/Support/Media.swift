@@ -28,6 +28,7 @@ package struct Probed: Decodable, Sendable {
         package var channels: Int?
         package var codecTagString: String?
         package var sampleAspectRatio: String?
+        package var fieldOrder: String?
         package var disposition: [String: Int]?
         package var tags: [String: String]?
         package var sideDataList: [SideData]?

@@ -2,8 +2,7 @@ import Foundation
 import IngestModel
 import IngestTestSupport
 import Testing
-
-@testable import Transcoding
+import Transcoding
 
 /// What a copy keeps of a recording, of either kind, judged by ffprobe and ffmpeg.
 @Suite("Keeping", .timeLimit(.minutes(5)))
@@ -72,7 +71,7 @@ struct KeepingTests {
         }
         #expect(before.count { $0.key.hasPrefix("com.apple.") } == 4)
         // In the form that all programs read which look for such tags.
-        let head = try #require(MovieFile.index(of: made.path)?.child("meta")).bytes.prefix(8)
+        let head = try #require(MovieBytes(made.path.contents()).content(of: ["moov", "meta"])).prefix(8)
         #expect(head.dropFirst(4).elementsEqual("hdlr".utf8))
         #expect(found["location"]?.hasPrefix("+48.8577+002.295") == true)
         #expect(found["com.apple.quicktime.location.ISO6709"] == "+48.8577+002.2950/")
@@ -110,8 +109,13 @@ struct KeepingTests {
         #expect(covers.map { $0.codecName } == ["png"] && covers.first?.width == 32)
         #expect(probed.format?.tags?["CAMERA_SERIAL"] == "4711")
         // Track names stand where players look for them.
-        let index = try #require(MovieFile.index(of: made.path))
-        #expect(IndexGrafts.names(in: index) == [nil, "Kommentar", "Deutsch", nil])
+        let movie = MovieBytes(try made.path.contents())
+        let names = (0..<4).map { track in
+            movie.content(of: ["moov", "trak", "udta", "name"], track: track).map {
+                String(decoding: $0, as: UTF8.self)
+            }
+        }
+        #expect(names == [nil, "Kommentar", "Deutsch", nil])
     }
 
     /// A recording with a track of which FFmpeg knows nothing: text, with another name of its kind.
@@ -254,21 +258,12 @@ struct KeepingTests {
         // FFmpeg's demuxer reads them since 7.1, and wants them to make sense: no parameter sets, and nothing it knows.
         let second = [1, 0xF0, 0, 0xFC, 0xCF] + [UInt8](repeating: 0, count: 17)
         let eyes = [0, 0, 0, 17] + Array("freeboth eyes".utf8)
-        var bytes = try flat.contents()
-        var index = try #require(MovieFile.index(of: flat))
-        let length = index.size
-        let place = try #require(bytes.firstRange(of: Array("moov".utf8))).lowerBound - 4
-        #expect(place + length == bytes.count)
-        try index.children.indices.filter { index.children[$0].type == "trak" }.forEach { track in
-            var entry = try #require(SampleEntries(ofTrack: index.children[track])?.only)
-            entry.extensions += [MovieBox("lhvC", second), MovieBox("vexu", eyes)]
-            index.children[track].change(["mdia", "minf", "stbl"]) { tables in
-                tables.children.removeAll { $0.type == "stsd" }
-                tables.children.append(SampleEntries.table(entry.box))
-            }
-        }
-        bytes.replaceSubrange(place..., with: index.written)
-        let spatial = try making.directory.write(bytes, to: "spatial.mov")
+        var movie = MovieBytes(try flat.contents())
+        #expect(movie.order.last == "moov")
+        let entry = ["moov", "trak", "mdia", "minf", "stbl", "stsd", "hvc1"]
+        try movie.append("lhvC", second, to: entry)
+        try movie.append("vexu", eyes, to: entry)
+        let spatial = try making.directory.write(movie.bytes, to: "spatial.mov")
         let encoded = try await making.make(spatial)
         #expect(encoded.losses.map { $0.what } == ["the second eye's picture"])
         let kept = try await making.make(spatial, nil)
@@ -337,14 +332,17 @@ struct KeepingTests {
         #expect(try await Judge.probe(made.path).video.first?.codecTagString == "hvc1")
     }
 
-    @Test("--keep-interlaced leaves the fields what they are; else they become whole pictures")
-    func interlaced() async throws {
+    @Test(
+        "--keep-interlaced leaves the fields what they are, in their order; else they become whole pictures",
+        arguments: [("interleave_top", "tt"), ("interleave_bottom", "bb")])
+    func interlaced(mode: String, order: String) async throws {
         let making = try setUp()
         let source = try await making.record(
             "fields.mov",
             [
-                "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=50:duration=2,tinterlace=mode=interleave_top", "-c:v",
+                "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=50:duration=2,tinterlace=mode=\(mode)", "-c:v",
                 "libx264", "-flags", "+ildct+ilme", "-preset", "ultrafast", "-pix_fmt", "yuv420p",
+                "-top", order == "tt" ? "1" : "0", "-x264-params", order == "tt" ? "tff=1" : "bff=1",
             ])
         func fields(_ path: FilePath) async throws -> Int {
             try await Judge.tool(
@@ -362,6 +360,7 @@ struct KeepingTests {
             let made = try await making.make(source, settings)
             #expect(made.losses.allSatisfy { $0.isAsked })
             #expect(try await fields(made.path) == 50)
+            #expect(try await Judge.probe(made.path).video.first?.fieldOrder == order)
         }
     }
 
@@ -402,12 +401,12 @@ struct KeepingTests {
                 "color=gray:size=320x180:rate=10:duration=0.5,drawbox=x=0:y=0:w=120:h=60:color=red:t=fill,"
                     + "drawbox=x=200:y=120:w=120:h=60:color=blue:t=fill", "-c:v", "libx264", "-pix_fmt", "yuv420p",
             ])
-        var bytes = try plain.contents()
-        let head = try #require(bytes.firstRange(of: Array("tkhd".utf8))).upperBound
+        var movie = MovieBytes(try plain.contents())
+        let head = try #require(movie.bytes.firstRange(of: Array("tkhd".utf8))).upperBound
         for (index, number) in Self.matrices[number].enumerated() {
-            bytes.put(UInt64(UInt32(bitPattern: number)), at: head + 40 + 4 * index, size: 4)
+            movie.put(Int(number), at: head + 40 + 4 * index)
         }
-        let source = try making.directory.write(bytes, to: "turned.mov")
+        let source = try making.directory.write(movie.bytes, to: "turned.mov")
         /// Mean red and blue of a grid of 2 by 2 over what a player shows.
         func shown(_ path: FilePath) async throws -> [UInt8] {
             let output = try making.directory.file("shown-\(UUID().uuidString).raw")
@@ -526,9 +525,7 @@ struct KeepingTests {
     func makersData(settings: CompressSettings?) async throws {
         let making = try setUp()
         let plain = try await making.record("plain.mov", Self.picture + Self.encoders)
-        var trailer: [UInt8] = []
-        trailer.append(24, size: 4)
-        trailer += Array("uuid".utf8) + [UInt8](repeating: 7, count: 16)
+        let trailer = MovieBytes.bigEndian(24) + Array("uuid".utf8) + [UInt8](repeating: 7, count: 16)
         let source = try making.directory.write(
             plain.contents() + trailer + [UInt8](repeating: 0xFF, count: 300), to: "maker.mov")
         let losses = try await making.make(source, settings).losses.map { $0.what }
@@ -557,5 +554,57 @@ struct KeepingTests {
             #expect(probed.video.count == (isKept ? 2 : 1))
             #expect(probed.format?.tags?["COORDINATES"] == nil && probed.format?.tags?["MAKE"] == "Apple")
         }
+    }
+
+    @Test("the time code of a recording without one of its own for the picture is kept, and nobody says otherwise")
+    func timecodeOfMXF() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "card.mxf", Self.picture + ["-c:v", "mpeg2video", "-r", "25", "-timecode", "10:00:00:12"])
+        let made = try await making.make(source)
+        #expect(made.losses.allSatisfy { !$0.what.contains("time") }, "\(made.losses)")
+        #expect(try made.summary().kept?.contains("time code") == true)
+        #expect(try await Judge.probe(made.path).streams.contains { $0.tags?["timecode"] == "10:00:00:12" })
+    }
+
+    @Test("chapters whose ends mp4 cannot hold are said, once")
+    func chapterEnds() async throws {
+        let making = try setUp()
+        let mark = "[CHAPTER]\nTIMEBASE=1/1000\nSTART=%@\nEND=%@\n"
+        func chapter(_ start: Int, _ end: Int) -> String { String(format: mark, "\(start)", "\(end)") }
+        let tags = try written(
+            ";FFMETADATA1\n" + chapter(0, 300) + chapter(500, 800) + chapter(1000, 2000), "marks.txt")
+        let source = try await making.record(
+            "marks.mkv", Self.picture + ["-i", tags, "-map_chapters", "1", "-c:v", "libx264"])
+        let made = try await making.make(source)
+        #expect(made.losses.map { $0.what } == ["2 chapters' ends"], "\(made.losses)")
+    }
+
+    @Test("what is lost on the way counts for --strict as well")
+    func strictOnTheWay() async throws {
+        let making = try setUp()
+        let lines = "1\n00:00:00,500 --> 00:00:01,210\none\n\n2\n00:00:01,200 --> 00:00:01,800\ntwo\n"
+        let subtitles = try written(lines, "overlap.srt")
+        let source = try await making.record(
+            "overlap.mkv", Self.picture + ["-i", subtitles, "-map", "0", "-map", "1", "-c:v", "libx264", "-c:s", "srt"])
+        let made = try await making.make(source, nil, care: CopyCare(isStrict: true))
+        #expect(made.fault?.code == .wouldLose && made.fault?.reason.contains("1 subtitles") == true, "\(made.last)")
+    }
+
+    @Test("a camcorder's own data between the pictures: named as lost, or refused where the position is to be left out")
+    func camcorderData() async throws {
+        let making = try setUp()
+        let source = try await making.record(
+            "camcorder.mts",
+            Self.picture + [
+                "-c:v", "libx264", "-preset", "ultrafast", "-bsf:v",
+                "h264_metadata=sei_user_data=17ee8c60-f84d-11d9-8cd6-0800200c9a66+MDPMplace", "-f", "mpegts",
+            ])
+        #expect(try await making.make(source).losses.map { $0.what.prefix(17) } == ["the camcorder's o"])
+        #expect(try await making.make(source, nil).losses == [])
+        let refused = try await making.make(source, nil, stripsLocation: true)
+        #expect(refused.fault?.reason.contains("--compress leaves them out") == true, "\(refused.last)")
+        let stripped = try await making.make(source, stripsLocation: true)
+        #expect(!String(decoding: try stripped.path.contents(), as: Unicode.ASCII.self).contains("MDPM"))
     }
 }

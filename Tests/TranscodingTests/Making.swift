@@ -29,12 +29,15 @@ struct Making {
     }
 
     func make(
-        _ input: FilePath, _ settings: CompressSettings? = CompressSettings(preset: .fast), stripsLocation: Bool = false
+        _ input: FilePath, _ settings: CompressSettings? = CompressSettings(preset: .fast),
+        stripsLocation: Bool = false,
+        care: CopyCare = .standard
     ) async throws -> Outcome {
         let output = try directory.write([], to: "out-\(UUID().uuidString).part")
         let events = Mutex<[MediaEvent]>([])
         let job = MediaJob(
-            input: input, output: output, settings: settings, threads: 2, niceness: nil, stripsLocation: stripsLocation)
+            input: input, output: output, settings: settings, threads: 2, niceness: nil, stripsLocation: stripsLocation,
+            care: care)
         await Task.detached {
             MediaWorker { event in events.withLock { $0.append(event) } }.handle(.prepare(job))
         }.value
