@@ -87,7 +87,7 @@ let package = Package(
 
         // Tests.
         .target(
-            name: "IngestTestSupport", dependencies: ["IngestModel"], path: "Tests/Support",
+            name: "IngestTestSupport", dependencies: ["CLinux", "IngestModel"], path: "Tests/Support",
             exclude: ["block_server.py", "system_fault.c"], swiftSettings: common),
         .testTarget(
             name: "IngestModelTests", dependencies: ["IngestModel", "IngestTestSupport"], swiftSettings: common),

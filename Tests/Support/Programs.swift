@@ -1,6 +1,5 @@
 import Foundation
 package import IngestModel
-import Synchronization
 
 /// Where the things are that tests run.
 package enum TestPlace {
@@ -39,33 +38,24 @@ package final class RunningProgram: Sendable {
         package let errors: String
     }
 
-    private let process: Mutex<Process>
+    private let process: SpawnedProcess
     private let outputFile: String
     private let errorFile: String
-    package let pid: Int32
+    package var pid: Int32 { process.pid }
 
     package init(
         _ program: String, _ arguments: [String], environment: [String: String], directory: String? = nil
     ) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.environment = environment
-        if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
-        process.standardInput = FileHandle.nullDevice
         let stem = FileManager.default.temporaryDirectory.path + "/ingest-run-\(UUID().uuidString)"
         outputFile = stem + ".out"
         errorFile = stem + ".err"
-        for path in [outputFile, errorFile] { _ = FileManager.default.createFile(atPath: path, contents: nil) }
-        process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: outputFile))
-        process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errorFile))
-        try process.run()
-        pid = process.processIdentifier
-        self.process = Mutex(process)
+        process = try SpawnedProcess(
+            [program] + arguments, environment: environment, directory: directory, output: outputFile, errors: errorFile
+        )
     }
 
     deinit {
-        process.withLock { if $0.isRunning { kill($0.processIdentifier, SIGKILL) } }
+        process.kill()
         for path in [outputFile, errorFile] { try? FileManager.default.removeItem(atPath: path) }
     }
 
@@ -73,7 +63,7 @@ package final class RunningProgram: Sendable {
         kill(pid, signal)
     }
 
-    package var isRunning: Bool { process.withLock { $0.isRunning } }
+    package var isRunning: Bool { process.status == nil }
 
     package var output: String { (try? String(contentsOfFile: outputFile, encoding: .utf8)) ?? "" }
     package var errors: String {
@@ -83,19 +73,14 @@ package final class RunningProgram: Sendable {
     /// Waits for its end; kills it and fails after so many seconds.
     package func wait(seconds: Double = 60) async throws -> Outcome {
         let deadline = ContinuousClock.now + .seconds(seconds)
-        while isRunning {
+        while true {
+            if let status = process.status { return Outcome(status: status, output: output, errors: errors) }
             if ContinuousClock.now > deadline {
                 send(SIGKILL)
                 throw TestFailure("no end after \(seconds) s; it said: \(errors)")
             }
             try await Task.sleep(for: .milliseconds(10))
         }
-        let status = process.withLock { process in
-            process.waitUntilExit()
-            return process.terminationReason == .uncaughtSignal
-                ? 1000 + process.terminationStatus : process.terminationStatus
-        }
-        return Outcome(status: status, output: output, errors: errors)
     }
 }
 

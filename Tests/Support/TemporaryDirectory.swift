@@ -25,12 +25,8 @@ package final class TemporaryDirectory: Sendable {
     package func writeProgram(_ script: String, to name: String) throws -> FilePath {
         let text = try write(Array(script.utf8), to: name + ".text")
         let path = try file(name)
-        let copying = Process()
-        copying.executableURL = URL(fileURLWithPath: "/bin/cp")
-        copying.arguments = [text.text, path.text]
-        try copying.run()
-        copying.waitUntilExit()
-        guard copying.terminationStatus == 0 else { throw TestFailure("\(name) cannot be written") }
+        let copying = try SpawnedProcess(["/bin/cp", text.text, path.text])
+        guard copying.wait() == 0 else { throw TestFailure("\(name) cannot be written") }
         try path.setMode(0o755)
         return path
     }
