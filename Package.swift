@@ -50,7 +50,7 @@ let package = Package(
             dependencies: ["Checksums", "Diagnostics", "HTTPServer", "IngestModel", "SQLite", "SystemIO"],
             swiftSettings: safe),
         .target(
-            name: "Transcoding", dependencies: ["FFmpeg", "IngestModel", "SystemIO"], swiftSettings: safe),
+            name: "Transcoding", dependencies: ["Checksums", "FFmpeg", "IngestModel", "SystemIO"], swiftSettings: safe),
         .target(
             name: "Uploading",
             dependencies: ["Checksums", "Diagnostics", "HTTPClient", "IngestModel", "SystemIO"],

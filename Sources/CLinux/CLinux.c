@@ -34,6 +34,10 @@ int64_t linux_copy_file_range(int source, int64_t source_offset, int target, int
     return copy_file_range(source, &from, target, &to, length, 0);
 }
 
+int linux_start_writing(int descriptor, int64_t offset, int64_t length) {
+    return sync_file_range(descriptor, offset, length, SYNC_FILE_RANGE_WRITE);
+}
+
 int linux_reflink(int source, int target) { return ioctl(target, FICLONE, source); }
 
 int linux_rename_noreplace(const char *from, const char *to) {

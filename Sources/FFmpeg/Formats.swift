@@ -159,6 +159,36 @@ package final class CodecParameters: @unchecked Sendable {
             && value.color_trc == AVCOL_TRC_UNSPECIFIED && value.color_space == AVCOL_SPC_UNSPECIFIED
     }
 
+    /// Whether mp4's muxer writes packets of theirs byte for byte. Those with start codes in front of their parts and those with
+    /// heads of their own it rewrites; some others it may.
+    package var isStoredVerbatim: Bool {
+        let value = pointer.pointee
+        switch value.codec_id {
+        // A configuration record (ISO/IEC 14496-15) begins with its version.
+        case AV_CODEC_ID_H264, AV_CODEC_ID_HEVC: return value.extradata_size > 6 && value.extradata[0] == 1
+        case AV_CODEC_ID_AAC: return value.extradata_size > 0
+        case AV_CODEC_ID_AV1, AV_CODEC_ID_VP9, AV_CODEC_ID_EAC3, AV_CODEC_ID_TRUEHD, AV_CODEC_ID_MLP: return false
+        default: return true
+        }
+    }
+
+    /// Where its configuration record says how many bytes the length of a unit has (ISO/IEC 14496-15, sections 5.3.3 and 8.3.3);
+    /// `nil` for other codecs than H.264 and HEVC.
+    package var placeOfLengthSize: Int? {
+        switch pointer.pointee.codec_id {
+        case AV_CODEC_ID_H264: 4
+        case AV_CODEC_ID_HEVC: 21
+        default: nil
+        }
+    }
+
+    /// What a decoder has to know in front of the packets, where mp4 holds that byte for byte; empty for other codecs.
+    package var configuration: [UInt8] {
+        let value = pointer.pointee
+        guard [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_AAC].contains(value.codec_id) else { return [] }
+        return Array(UnsafeBufferPointer(start: value.extradata, count: max(0, Int(value.extradata_size))))
+    }
+
     /// Whether they describe mp4's text subtitles.
     package var isText: Bool { pointer.pointee.codec_id == AV_CODEC_ID_MOV_TEXT }
 

@@ -151,6 +151,7 @@ package final class InputFile {
     package let metadata: [String: String]
     /// libavformat's name, such as `mov,mp4,m4a,3gp,3g2,mj2`.
     package let formatName: String
+    private let isMatroska: Bool
     /// Seconds; `nil` where unknown.
     package let duration: Double?
     /// Whether the container itself declares the duration.
@@ -192,6 +193,7 @@ package final class InputFile {
             streams = []
             metadata = [:]
             formatName = ""
+            isMatroska = false
             duration = nil
             declaresDuration = false
             startMicroseconds = nil
@@ -206,6 +208,7 @@ package final class InputFile {
         self.streams = streams
         metadata = Metadata.read(value.metadata)
         formatName = String(cString: value.iformat.pointee.name)
+        isMatroska = formatName.contains("matroska")
         let base = Rational(1, Int32(AV_TIME_BASE))
         duration = Timestamp.read(value.duration).flatMap { base.isPlausible($0) ? base.seconds($0) : nil }
         declaresDuration = ingest_ff_duration_is_declared(opened) != 0
@@ -274,7 +277,7 @@ package final class InputFile {
     /// How often the demuxer has said that it cannot read something, but for an end that comes too early. Only Matroska's
     /// is counted: it looks for the next cluster then, and says nothing by its results.
     package var complaints: Int64 {
-        formatName.contains("matroska") ? context.map { FFmpegLog.errors(of: UnsafeRawPointer($0)) } ?? 0 : 0
+        isMatroska ? context.map { FFmpegLog.errors(of: UnsafeRawPointer($0)) } ?? 0 : 0
     }
 
     /// Bytes from the beginning of the file to where reading stands, and the file's size; 0 where unknown.

@@ -41,7 +41,7 @@ package final class OutputFile {
     }
 
     /// - Parameters:
-    ///   - path: the file's path in the file system's bytes; what stands there is written over.
+    ///   - path: the file's path in the file system's bytes; it is empty, or not there.
     ///   - format: libavformat's name of the container, such as `mp4`.
     ///   - metadata: tags of the whole file.
     /// - Throws: `FFmpegError` where the file cannot be opened or the format is unknown.
@@ -52,7 +52,13 @@ package final class OutputFile {
         guard let made else { throw FFmpegError("set up the container", code: ingest_ff_out_of_memory()) }
         context = made
         Metadata.write(metadata, to: &made.pointee.metadata)
-        try check(avio_open(&made.pointee.pb, url, AVIO_FLAG_WRITE), "open the output")
+        var options: OpaquePointer?
+        defer { av_dict_free(&options) }
+        // ext4 writes a file to the disk when it is closed if it was cut off when it was opened, and has its writer wait.
+        av_dict_set(&options, "truncate", "0", 0)
+        // Pictures go straight from the packet to the file.
+        let flags = AVIO_FLAG_WRITE
+        try check(avio_open2(&made.pointee.pb, url, flags, nil, &options), "open the output")
     }
 
     deinit {
@@ -165,6 +171,9 @@ package final class OutputFile {
         guard let stream = context?.pointee.streams[index] else { return Rational(0, 1) }
         return Rational(stream.pointee.time_base)
     }
+
+    /// Bytes from the beginning of the file to where the next packet goes.
+    package var position: Int64 { context?.pointee.pb.map { avio_seek($0, 0, SEEK_CUR) } ?? 0 }
 
     /// Writes a packet, behind those that were written before it: nothing is held back.
     package func write(_ packet: Packet) throws(FFmpegError) {

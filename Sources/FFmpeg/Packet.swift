@@ -51,7 +51,12 @@ package final class Packet: @unchecked Sendable {
     }
 
     package var size: Int { Int(pointer.pointee.size) }
-    /// What is in it.
+    /// What is in it, for as long as `body` runs.
+    package func withBytes(_ body: (Span<UInt8>) -> Void) {
+        body(UnsafeBufferPointer(start: pointer.pointee.data, count: size).span)
+    }
+
+    /// A copy of what is in it.
     package var bytes: [UInt8] {
         Array(UnsafeBufferPointer(start: pointer.pointee.data, count: size))
     }

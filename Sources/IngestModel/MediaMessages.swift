@@ -42,10 +42,24 @@ package enum MediaEvent: Hashable, Codable, Sendable {
     /// The kernel would not take these away from the process that works on a hostile file.
     case unfenced([String])
     case probed(MediaReport)
+    /// What the copy that is begun now is expected to be.
+    case expected(CopyExpectation)
     case made(MediaSummary)
     /// No copy was made: it would hardly be smaller.
     case notWorthwhile(CopyForecast)
     case failed(Fault)
+}
+
+/// What short pieces say of a copy that is made.
+package struct CopyExpectation: Hashable, Codable, Sendable {
+    package let size: ByteCount
+    /// Of encoding, on this machine as busy as it is.
+    package let seconds: Double
+
+    package init(size: ByteCount, seconds: Double) {
+        self.size = size
+        self.seconds = seconds
+    }
 }
 
 /// What short pieces say of a copy that was not made.

@@ -105,7 +105,7 @@ package struct MediaProcess: Sendable {
         case .failed(let fault): throw fault
         case .made, .probed, .notWorthwhile:
             if let event, ending == .exited(0) { return event }
-        case .progress, .loss, .unfenced, nil: break
+        case .progress, .loss, .unfenced, .expected, nil: break
         }
         let how =
             switch ending {

@@ -318,6 +318,10 @@ struct Preparer {
                 if tellsLosses { reporter.report(.loss(loss)) }
             case .unfenced(let parts):
                 log.info("the encoder runs without a part of its fence", ["missing": parts.joined(separator: ", ")])
+            case .expected(let copy):
+                let minutes = max(1, Int((copy.seconds / 60).rounded()))
+                reporter.report(
+                    .note("compressed it should have about \(copy.size.forReading); that takes about \(minutes) min"))
             case .made, .probed, .notWorthwhile, .failed: break
             }
         }

@@ -141,6 +141,11 @@ package struct FileDescriptor: ~Copyable, Sendable {
         _ = try retrying("sync", path) { fdatasync(number) }
     }
 
+    /// Has the kernel begin to write a range to the disk (`sync_file_range(2)`); a hint that may be refused.
+    package func startWriting(_ range: Range<Int64>) {
+        _ = linux_start_writing(number, range.lowerBound, range.upperBound - range.lowerBound)
+    }
+
     /// Tells the kernel that the file is read once from front to back (`posix_fadvise(2)`); a hint that may be ignored.
     package func expectSequentialReading() {
         _ = posix_fadvise(number, 0, 0, POSIX_FADV_SEQUENTIAL)

@@ -41,14 +41,14 @@ struct CopyMaker {
         if job.stripsLocation { metadata = Tags.withoutPosition(metadata) }
         // Written by the muxer into a track of its own.
         if let timecode = plan.timecode(of: input) { metadata["timecode"] = timecode }
-        let lanes = lanes(for: plan)
+        let lanes = lanes(for: plan, hasIndex: index?.listsAllPackets == true)
         for lane in lanes { lane.start() }
         let ticker = ProgressTicker(leader: lanes[0].shared, emit: emit)
         ticker.start()
         defer { ticker.stop() }
         do {
             let gap = gap(for: plan, input, index)
-            let times = try mux(lanes, Head(input: input, plan: plan, metadata: metadata, gap: gap), ticker: ticker)
+            let written = try mux(lanes, Head(input: input, plan: plan, metadata: metadata, gap: gap), ticker: ticker)
             let tallies = lanes.flatMap { $0.shared.found }
             let damage = DamageCheck.damage(in: tallies)
             if let damage {
@@ -56,7 +56,7 @@ struct CopyMaker {
                 // Whoever finds the file has to know that it is not all.
                 metadata["damage"] = damage
             }
-            let tracks = tracks(of: plan, tallies, times)
+            let tracks = tracks(of: plan, tallies, written)
             let grafts = IndexGrafts(
                 source: index,
                 tracks: tracks.map { track in
@@ -86,14 +86,19 @@ struct CopyMaker {
             let isLess = !CopyWorth.isSmallEnough(target, for: size)
             return isLess && canRemux ? CopyForecast(size: target, isWorthRemuxing: false) : nil
         }
-        guard let bytes = try Forecast(job: job, plan: plan, input: input, emit: emit).size(),
-            !CopyWorth.isSmallEnough(ByteCount(bytes), for: size)
-        else { return nil }
+        guard let copy = try Forecast(job: job, plan: plan, input: input, emit: emit).expectation() else { return nil }
+        if CopyWorth.isSmallEnough(copy.size, for: size) {
+            emit(.expected(copy))
+            return nil
+        }
         let remux = try? remuxPlan(input, index)
         // Where that cannot be, encoding is the only way of reading all of it.
-        guard let remux else { return nil }
+        guard let remux else {
+            emit(.expected(copy))
+            return nil
+        }
         let isMovie = input.formatName.contains("mp4")
-        return CopyForecast(size: ByteCount(bytes), isWorthRemuxing: !isMovie && remux.losses.isEmpty)
+        return CopyForecast(size: copy.size, isWorthRemuxing: !isMovie && remux.losses.isEmpty)
     }
 
     private func losses(of plan: CopyPlan, _ tallies: [StreamTally]) -> [Loss] {
@@ -113,7 +118,7 @@ struct CopyMaker {
         if job.care.isStrict, let fault = Strictness.fault(losses) { throw fault }
     }
 
-    private func lanes(for plan: CopyPlan) -> [any Lane] {
+    private func lanes(for plan: CopyPlan, hasIndex: Bool) -> [any Lane] {
         var lanes: [any Lane] = []
         var tracks: [CopyPlan.Track] = []
         for track in plan.tracks {
@@ -131,7 +136,9 @@ struct CopyMaker {
         }
         if !tracks.isEmpty {
             lanes.append(
-                StreamLane(job.input, tracks: tracks, leads: lanes.isEmpty, stripsLocation: job.stripsLocation))
+                StreamLane(
+                    job.input, hasIndex: hasIndex, tracks: tracks, leads: lanes.isEmpty,
+                    stripsLocation: job.stripsLocation))
         }
         return lanes
     }
@@ -153,8 +160,15 @@ struct CopyMaker {
         let gap: Int64
     }
 
-    private func mux(_ lanes: [any Lane], _ head: Head, ticker: ProgressTicker) throws -> [TimeDigest] {
+    /// What the muxer was given for a stream.
+    private struct Written {
+        let parameters: CodecParameters
+        let packets: PacketDigest
+    }
+
+    private func mux(_ lanes: [any Lane], _ head: Head, ticker: ProgressTicker) throws -> [Written] {
         defer { for lane in lanes { lane.shared.packets.abandon() } }
+        try FileSystem.open(job.output, .openingOrCreating).truncate(to: 0)
         let output = try OutputFile(path: job.output.bytes, format: CopyPlan.container, metadata: head.metadata)
         var inputs: [Input] = []
         var descriptions: [OutputFile.StreamDescription] = []
@@ -181,8 +195,11 @@ struct CopyMaker {
             picture.streamIndex = count + number
             try output.write(picture)
         }
-        var times = [TimeDigest](repeating: TimeDigest(), count: count)
+        var packets = [PacketDigest](repeating: PacketDigest(), count: count)
         var lastDecoding = [Int64?](repeating: nil, count: count)
+        let early = try EarlyWriting(of: job.output)
+        // What stands in front of it changes at the end.
+        var onTheWay = output.position
         for index in inputs.indices { inputs[index].next = try take(from: inputs[index].lane) }
         while let index = earliest(inputs), let packet = inputs[index].next {
             let stream = inputs[index].firstStream + packet.stream
@@ -198,13 +215,17 @@ struct CopyMaker {
             // The container has 32 bits for it. What is longer has been noted as damage.
             packet.packet.duration = min(packet.packet.duration, Int64(Int32.max))
             let isText = descriptions[stream].parameters.isText
-            if let time = packet.packet.presentation, !isText || !packet.packet.isEmptyText { times[stream].add(time) }
+            if !isText || !packet.packet.isEmptyText { packets[stream].add(packet.packet, packet.checksum) }
             try output.write(packet.packet)
+            if output.position - onTheWay >= EarlyWriting.piece {
+                early.add(onTheWay..<output.position)
+                onTheWay = output.position
+            }
             inputs[index].next = try take(from: inputs[index].lane)
         }
         ticker.finishing()
         try output.finish()
-        return times
+        return zip(descriptions, packets).map { Written(parameters: $0.parameters, packets: $1) }
     }
 
     private func take(from lane: any Lane) throws(Fault) -> LanePacket? {
@@ -253,13 +274,14 @@ struct CopyMaker {
 
     /// Tracks without a packet are not in the index.
     private func tracks(
-        of plan: CopyPlan, _ tallies: [StreamTally], _ times: [TimeDigest]
+        of plan: CopyPlan, _ tallies: [StreamTally], _ written: [Written]
     ) -> [Verification.Expected] {
         plan.tracks.indices.compactMap { index in
             let track = plan.tracks[index]
             if tallies[index].written == 0 { return nil }
             return Verification.Expected(
-                stream: track.stream, treatment: track.treatment, tally: tallies[index], times: times[index])
+                stream: track.stream, treatment: track.treatment, tally: tallies[index],
+                parameters: written[index].parameters, packets: written[index].packets)
         }
     }
 

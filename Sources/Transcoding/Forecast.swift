@@ -2,7 +2,7 @@ import FFmpeg
 import IngestModel
 import SystemIO
 
-/// What a copy would weigh, from encoding a few short pieces: hours of encoding that end in nothing are not begun.
+/// What a copy would weigh and how long it would take, from encoding a few short pieces: hours of encoding that end in nothing are not begun.
 struct Forecast {
     /// Shorter recordings are encoded at once.
     private static let shortest = 60.0
@@ -15,12 +15,13 @@ struct Forecast {
     let input: InputFile
     let emit: @Sendable (MediaEvent) -> Void
 
-    /// Bytes of the copy; `nil` where nothing can be said.
-    func size() throws(Fault) -> Int64? {
+    /// `nil` where nothing can be said.
+    func expectation() throws(Fault) -> CopyExpectation? {
         guard let video = plan.video, case .encodePicture(let choice, _) = video.treatment, let settings = job.settings,
             let duration = input.duration, duration >= Self.shortest, duration.isFinite
         else { return nil }
         var rates: [Double] = []
+        let begin = ContinuousClock.now
         for place in Self.places {
             let start = duration * place
             let lane = VideoLane(
@@ -35,7 +36,9 @@ struct Forecast {
         }
         let picture = rates.reduce(0, +) / Double(rates.count) * duration
         let sound = plan.tracks.reduce(0.0) { $0 + Self.bitRate(of: $1) } / 8 * duration
-        return Int64(min(picture + sound, 1e15))
+        let pieces = Self.piece * Double(Self.places.count)
+        let time = begin.duration(to: .now) / .seconds(pieces) * duration
+        return CopyExpectation(size: ByteCount(Int64(min(picture + sound, 1e15))), seconds: min(time, 1e9))
     }
 
     /// `nil` where the piece cannot be encoded.

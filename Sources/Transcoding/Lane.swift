@@ -9,6 +9,15 @@ struct LanePacket: Sendable {
     let packet: Packet
     let stream: Int
     let timeBase: Rational
+    /// Of its bytes, taken where they have just been read or made.
+    let checksum: CRC32Value
+
+    init(packet: Packet, stream: Int, timeBase: Rational) {
+        self.packet = packet
+        self.stream = stream
+        self.timeBase = timeBase
+        checksum = PacketDigest.checksum(of: packet)
+    }
 }
 
 /// What a lane found in one stream of the recording.
@@ -58,6 +67,8 @@ struct StreamTally: Sendable {
     var moved: Int64 = 0
     /// What else was found to be lost on the way.
     var losses: [Loss] = []
+    /// How the recording's picture ends, where it has been looked at meanwhile.
+    var ending: Errand<Ending?>?
 
     init(
         kind: StreamKind, declared: Double? = nil, declaredEnd: Double? = nil, usualDuration: Double = 0,
@@ -130,8 +141,8 @@ final class LaneState: Sendable {
     /// Where the lane stands in the recording: seconds, frames done.
     private let place = Mutex<(seconds: Double, frames: Int64, fraction: Double)>((0, 0, 0))
 
-    init(capacity: Int) {
-        packets = BoundedQueue(capacity: capacity)
+    init(capacity: Int, step: Int = 1) {
+        packets = BoundedQueue(capacity: capacity, step: step)
     }
 
     // MARK: The lane's side
@@ -197,12 +208,17 @@ final class PacketReader {
 
     /// - Parameters:
     ///   - path: the recording's.
-    ///   - indices: of the streams to be read.
+    ///   - streams: those that are read, as they were found when it was looked into.
+    ///   - hasIndex: whether its container has an index of every packet: then it is not looked into again.
     ///   - window: seconds on the output's time line; reading begins at the key frame before it. `nil` reads all.
     /// - Throws: a fault where it cannot be opened, or has no place to begin at.
-    init(_ path: FilePath, streams indices: [Int], window: Range<Double>? = nil) throws(Fault) {
-        let input = try Source.open(path)
+    init(
+        _ path: FilePath, streams: [InputStream], hasIndex: Bool = false, window: Range<Double>? = nil
+    ) throws(Fault) {
+        let input = try Source.open(path, looksInside: !hasIndex)
         self.input = input
+        self.streams = streams
+        let indices = streams.map { $0.index }
         self.end = window?.upperBound
         input.select(Set(indices))
         if let window {
@@ -212,7 +228,6 @@ final class PacketReader {
                 throw Source.fault(for: error)
             }
         }
-        streams = indices.map { input.streams[$0] }
         slots = Dictionary(uniqueKeysWithValues: indices.enumerated().map { ($1, $0) })
         firstTimes = indices.map { _ in nil }
         let offset = Source.startOffset(input)
@@ -222,7 +237,8 @@ final class PacketReader {
             let isMedia = stream.kind == .video || stream.kind == .audio && stream.isKnown
             return StreamTally(
                 kind: stream.kind,
-                declared: isMedia && input.declaresDuration ? stream.duration.map { stream.timeBase.seconds($0) } : nil,
+                declared: isMedia && (hasIndex || input.declaresDuration)
+                    ? stream.duration.map { stream.timeBase.seconds($0) } : nil,
                 declaredEnd: Self.declaredEnd(of: input),
                 usualDuration: stream.kind == .video ? 1 / max(1, CopyPlan.frameRate(of: stream).value) : 0,
                 isContinuous: stream.kind == .audio && input.formatName == "flv", isJudged: isMedia)

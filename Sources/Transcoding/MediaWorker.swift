@@ -60,12 +60,17 @@ package struct MediaWorker: Sendable {
         let verification = Verification(
             path: job.output, recording: job.input, isFull: job.care.verification == .full,
             isOfDamaged: made.summary.damage != nil, emit: emit)
-        try verification.check(against: made.tracks)
+        let tracks = made.tracks
+        let check = Errand { try verification.check(against: tracks) }
         let comparison = Comparison(
             source: made.input, made: try verification.open(), index: MovieFile.index(of: job.output),
-            tracks: made.tracks, plan: made.plan,
-            stripsLocation: job.stripsLocation)
+            tracks: tracks, plan: made.plan, stripsLocation: job.stripsLocation)
         let outcome = comparison.run()
+        do {
+            try check.result()
+        } catch {
+            throw Source.fault(for: error)
+        }
         let losses = made.losses + outcome.losses + [SizeBudget.loss(of: job)].compactMap { $0 }
         if job.care.isStrict, let fault = Strictness.fault(losses) { throw fault }
         for loss in losses { emit(.loss(loss)) }

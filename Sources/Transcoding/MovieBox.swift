@@ -90,6 +90,9 @@ struct MovieBox: Equatable {
         return box
     }
 
+    /// Of an index: whether all packets are in it. Those of fragments are listed where these are (ISO/IEC 14496-12, `mvex`).
+    var listsAllPackets: Bool { child("mvex") == nil }
+
     /// Changes the first box that the types lead to, if there is one.
     mutating func change<Failure: Error>(
         _ path: ArraySlice<BoxType>, _ body: (inout MovieBox) throws(Failure) -> Void

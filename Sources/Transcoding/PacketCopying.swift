@@ -1,4 +1,5 @@
 import FFmpeg
+import IngestModel
 import SystemIO
 
 /// Packets as they are.
@@ -9,6 +10,9 @@ final class PacketCopying: TrackWriter {
     private let state: LaneState
     /// Sound is decoded as it passes; pictures are not.
     private let judge: SoundJudge?
+    private let units: PictureUnits?
+    /// Of a picture, which is decoded at its end only.
+    private let ending: Errand<Ending?>?
     private let isCarried: Bool
     private var log = PacketLog()
     private var streamEnd = StreamEnd()
@@ -34,14 +38,20 @@ final class PacketCopying: TrackWriter {
 
     /// - Parameters:
     ///   - stream: the recording's.
+    ///   - recording: where its container has an index: how its pictures end is found out meanwhile.
     ///   - slot: its place in the lane.
     ///   - isCarried: whether only others know what its packets mean.
     ///   - stripsLocation: whether text that tells a position is left out.
     ///   - state: the lane's.
     /// - Throws: `FFmpegError` where its decoder cannot be opened.
     init(
-        _ stream: InputStream, slot: Int, isCarried: Bool = false, stripsLocation: Bool = false, state: LaneState
+        _ stream: InputStream, of recording: FilePath? = nil, slot: Int, isCarried: Bool = false,
+        stripsLocation: Bool = false, state: LaneState
     ) throws {
+        units = stream.kind == .video ? PictureUnits(stream.parameters) : nil
+        ending =
+            stream.kind == .video
+            ? recording.map { recording in Errand { try Ending.ofRecording(recording, stream) } } : nil
         self.stripsLocation = stripsLocation
         self.isCarried = isCarried
         self.stream = stream
@@ -62,7 +72,8 @@ final class PacketCopying: TrackWriter {
         if let judge {
             try judge.take(packet)
         } else {
-            reader.update(slot) { $0.noteFrame(isDamaged: packet.isDamaged) }
+            let isDamaged = packet.isDamaged || units?.areWhole(in: packet) == false
+            reader.update(slot) { $0.noteFrame(isDamaged: isDamaged) }
         }
         // The muxer passes over them.
         if packet.size == 0, stream.kind != .video, stream.kind != .audio { return true }
@@ -136,6 +147,7 @@ final class PacketCopying: TrackWriter {
     func report(into tally: inout StreamTally) {
         tally.isCopied = true
         tally.moved = moved
+        tally.ending = ending
         if placed > 0 { tally.losses.append(PositionText.loss(placed)) }
         tally.firstShown = beginning.map { stream.timeBase.seconds($0) }
         log.report(into: &tally, timeBase: stream.timeBase)

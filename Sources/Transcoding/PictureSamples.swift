@@ -9,9 +9,8 @@ struct PictureSamples {
     /// One place for so many seconds, and so many at most.
     private static let interval = 20.0
     private static let most = 6
-    /// Pictures that are decoded at each place: a group of them as a rule; fewer where they are the recording's own.
+    /// Pictures that are decoded at each place: a group of them as a rule.
     private static let picturesAtPlace = 60
-    private static let copiedAtPlace = 8
     /// So many pictures behind a key frame are looked through for the right one.
     private static let longestGroup = 1500
     /// Less than this, in a small version, is another picture: compression alone never costs so much.
@@ -28,7 +27,7 @@ struct PictureSamples {
     /// - Parameters:
     ///   - stream: of the recording.
     ///   - place: of the picture among the copy's streams.
-    ///   - isEncoded: whether pictures are compared; those that were copied are what they were.
+    ///   - isEncoded: whether they have to be without damage. Those that were copied may be as damaged as the recording is.
     /// - Returns: what was found.
     /// - Throws: `FFmpegError` or `Fault` where one of the files cannot be read.
     func check(_ stream: InputStream, place: Int, isEncoded: Bool) throws -> Finding {
@@ -37,16 +36,15 @@ struct PictureSamples {
         made.select([place])
         let length = track.timeBase.seconds(track.duration ?? 0)
         let count = min(Self.most, 1 + Int(length / Self.interval))
-        let source = isEncoded ? try Source.open(recording) : nil
-        source?.select([stream.index])
+        let source = try Source.open(recording)
+        source.select([stream.index])
         var compared = 0
         for number in 0..<count {
             try? made.seek(toSeconds: length * (Double(number) + 0.5) / Double(count))
-            let most = isEncoded ? Self.picturesAtPlace : Self.copiedAtPlace
-            let group = try decode(made, track, most: most, onlyChecks: !isEncoded)
+            let group = try decode(made, track, most: isEncoded ? Self.picturesAtPlace : 1)
             let time = group.first.map { track.timeBase.seconds($0.time) } ?? 0
-            if group.isDamaged { return .damaged(at: time) }
-            guard let source, let first = group.first else { continue }
+            if group.isDamaged, isEncoded { return .damaged(at: time) }
+            guard !group.isDamaged, let first = group.first else { continue }
             guard let original = try picture(of: source, stream, at: time) else { continue }
             let likeness = try likeness(original, stream, first.frame, track)
             if likeness < Self.leastLikeness { return .other(at: time, likeness: likeness) }
@@ -63,11 +61,8 @@ struct PictureSamples {
     }
 
     /// Decodes so many pictures from where reading stands.
-    private func decode(
-        _ input: InputFile, _ stream: InputStream, most: Int, onlyChecks: Bool
-    ) throws -> Group {
+    private func decode(_ input: InputFile, _ stream: InputStream, most: Int) throws -> Group {
         let decoder = try Decoder(stream, threads: 0)
-        if onlyChecks { decoder.onlyChecks() }
         var group = Group()
         var count = 0
         try DecodedFrames(input: input, decoder: decoder).forEach { event in

@@ -7,7 +7,7 @@ final class SoundJudge {
     private let errand: Errand<StreamTally>
 
     init(_ stream: InputStream) {
-        let packets = BoundedQueue<Packet>(capacity: 256)
+        let packets = BoundedQueue<Packet>(capacity: 256, step: 64)
         self.packets = packets
         errand = Errand {
             // Nobody is to wait for a judge that has failed.

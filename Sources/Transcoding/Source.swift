@@ -19,13 +19,16 @@ enum Source {
 
     /// - Parameters:
     ///   - path: the recording's.
+    ///   - looksInside: whether its beginning is decoded.
     ///   - headIsRead: called between reading its head and decoding its beginning.
     /// - Returns: the opened recording.
     /// - Throws: a `Fault` with the sentence for people.
-    static func open(_ path: FilePath, headIsRead: () -> Void = {}) throws(Fault) -> InputFile {
+    static func open(
+        _ path: FilePath, looksInside: Bool = true, headIsRead: () -> Void = {}
+    ) throws(Fault) -> InputFile {
         let input: InputFile
         do {
-            input = try InputFile(path: path.bytes, formats: formats, headIsRead: headIsRead)
+            input = try InputFile(path: path.bytes, formats: formats, looksInside: looksInside, headIsRead: headIsRead)
         } catch {
             throw fault(opening: error, of: path)
         }

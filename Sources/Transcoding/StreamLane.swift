@@ -5,14 +5,22 @@ import SystemIO
 /// Streams that are copied, and sound that is encoded: one thread does it all.
 final class StreamLane: Lane {
 
-    let shared = LaneState(capacity: 256)
+    let shared = LaneState(capacity: 128, step: 32)
     private let path: FilePath
+    private let hasIndex: Bool
     private let tracks: [CopyPlan.Track]
     /// Whether the lane tells how far the whole copy is; a lane beside an encoder does not.
     private let leads: Bool
     private let stripsLocation: Bool
 
-    init(_ path: FilePath, tracks: [CopyPlan.Track], leads: Bool, stripsLocation: Bool) {
+    /// - Parameters:
+    ///   - path: the recording's.
+    ///   - hasIndex: whether its container has an index of every packet.
+    ///   - tracks: those that the lane is for.
+    ///   - leads: see there.
+    ///   - stripsLocation: whether what tells a position is left out.
+    init(_ path: FilePath, hasIndex: Bool, tracks: [CopyPlan.Track], leads: Bool, stripsLocation: Bool) {
+        self.hasIndex = hasIndex
         self.stripsLocation = stripsLocation
         self.path = path
         self.tracks = tracks
@@ -30,7 +38,7 @@ final class StreamLane: Lane {
     }
 
     private func run() throws {
-        let reader = try PacketReader(path, streams: tracks.map { $0.stream.index })
+        let reader = try PacketReader(path, streams: tracks.map { $0.stream }, hasIndex: hasIndex)
         var writers: [any TrackWriter] = []
         for (slot, track) in tracks.enumerated() { writers.append(try writer(for: track, slot)) }
         shared.describe(.success(writers.map { $0.description }))
@@ -53,7 +61,9 @@ final class StreamLane: Lane {
 
     private func writer(for track: CopyPlan.Track, _ slot: Int) throws -> any TrackWriter {
         switch track.treatment {
-        case .copy: try PacketCopying(track.stream, slot: slot, stripsLocation: stripsLocation, state: shared)
+        case .copy:
+            try PacketCopying(
+                track.stream, of: hasIndex ? path : nil, slot: slot, stripsLocation: stripsLocation, state: shared)
         case .carry: try PacketCopying(track.stream, slot: slot, isCarried: true, state: shared)
         case .encodeSound(let bitRate, let sampleRate):
             try SoundEncoding(track.stream, slot: slot, (bitRate, sampleRate), state: shared)

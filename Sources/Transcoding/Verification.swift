@@ -16,17 +16,17 @@ struct Verification: Sendable {
         let stream: InputStream
         let treatment: CopyPlan.Treatment
         let tally: StreamTally
-        /// Of the packets that were given to the muxer.
-        let times: TimeDigest
+        /// What the muxer was told of the stream, and the packets that it was given.
+        let parameters: CodecParameters
+        let packets: PacketDigest
 
         /// What its packets are, as far as a reader of the container can tell.
         var kind: StreamKind? { treatment == .carry ? nil : stream.kind }
         var isMedia: Bool { kind == .video || kind == .audio }
+        /// Whether the copy has the recording's own packets, each byte of them: decoding them says nothing of the copy.
+        var isVerbatim: Bool { tally.isCopied && parameters.isStoredVerbatim }
     }
 
-    /// Seconds at the end that are decoded: of what was encoded here, and of what was copied as it was found.
-    private static let encodedEnd = 1.0
-    private static let copiedEnd = 3.0
     /// How much longer or shorter a stream may be, in seconds: half of what a person could hear or see as off.
     private static let tolerance = 0.05
     /// How much the beginning of a stream may be off: the container counts it in thousandths of a second.
@@ -85,7 +85,7 @@ struct Verification: Sendable {
         let input = try open(looksInside: false)
         let streams = input.streams
         input.select(Set(tracks.indices))
-        var times = tracks.map { _ in TimeDigest() }
+        var packets = tracks.map { _ in PacketDigest() }
         var lastTimes = tracks.map { _ in 0.0 }
         let total = max(1, tracks.reduce(0) { $0 + $1.tally.written })
         var seen: Int64 = 0
@@ -94,8 +94,8 @@ struct Verification: Sendable {
             // The muxer fills the time between subtitles with empty ones.
             if tracks[slot].kind == .subtitle, packet.isEmptyText { continue }
             seen += 1
+            packets[slot].add(packet, PacketDigest.checksum(of: packet))
             if let time = packet.presentation {
-                times[slot].add(time)
                 lastTimes[slot] = max(lastTimes[slot], streams[slot].timeBase.seconds(time))
             }
             if seen % 2000 == 0 {
@@ -104,7 +104,14 @@ struct Verification: Sendable {
         }
         for (slot, track) in tracks.enumerated() {
             let what = "its \((track.kind ?? .data).rawValue)"
-            try compare(times[slot], track.times, what, streams[slot].timeBase)
+            try compare(packets[slot], track.packets, what, streams[slot].timeBase)
+            if track.parameters.isStoredVerbatim, packets[slot].bytes != track.packets.bytes {
+                throw wrong("\(what) has other bytes than were written")
+            }
+            if track.isVerbatim, track.isMedia, streams[slot].parameters.configuration != track.parameters.configuration
+            {
+                throw wrong("\(what) is described to decoders in another way than the recording's")
+            }
             guard track.isMedia else { continue }
             try compare(lastTimes[slot], track.tally.lastTime, "the last packet of \(what) is")
             let stream = streams[slot]
@@ -114,7 +121,7 @@ struct Verification: Sendable {
     }
 
     private func compare(
-        _ found: TimeDigest, _ expected: TimeDigest, _ what: String, _ base: Rational
+        _ found: PacketDigest, _ expected: PacketDigest, _ what: String, _ base: Rational
     ) throws(Fault) {
         if found.count != expected.count {
             throw wrong("\(what) has \(found.count) packets where \(expected.count) were written")
@@ -134,31 +141,17 @@ struct Verification: Sendable {
 
     private func decodeEnd(_ tracks: [Expected]) throws {
         for (slot, track) in tracks.enumerated() where track.isMedia {
-            let tally = track.tally
-            let input = try open(looksInside: false)
-            let stream = input.streams[slot]
-            input.select([stream.index])
-            let start = tally.writtenEnd - (tally.isCopied ? Self.copiedEnd : Self.encodedEnd)
-            try? input.seek(toSeconds: max(0, start))
-            let decoder = try Decoder(stream, threads: 0)
-            decoder.onlyChecks()
-            var found = StreamTally(kind: tally.kind)
-            var last: Double?
-            try DecodedFrames(input: input, decoder: decoder).forEach { event in
-                switch event {
-                case .packet(let packet):
-                    // The key frame may lie far before what is to be looked at.
-                    if !tally.isCopied, let time = packet.presentation {
-                        decoder.passesOverUnreferenced(stream.timeBase.seconds(time) < start)
-                    }
-                case .damage: found.noteDamage()
-                case .frame(let frame):
-                    found.noteFrame(isDamaged: frame.isDamaged)
-                    if let time = frame.bestTimestamp { last = stream.timeBase.seconds(time) }
-                }
-                return true
+            // All sound that is copied has been decoded on its way.
+            if track.isVerbatim, track.kind == .audio { continue }
+            if track.isVerbatim, let ending = try track.tally.ending?.result() {
+                try judge(ending, track.tally)
+            } else {
+                let input = try open(looksInside: false)
+                let ending = try Ending(
+                    of: input.streams[slot], in: input, endingAt: track.tally.writtenEnd,
+                    length: track.tally.isCopied ? Ending.ofCopied : Ending.ofEncoded)
+                try judge(ending, track.tally)
             }
-            try judge(found, tally, last: last)
         }
     }
 
@@ -197,16 +190,12 @@ struct Verification: Sendable {
     }
 
     private func samplePictures(_ tracks: [Expected]) throws {
-        for (slot, track) in tracks.enumerated() where track.kind == .video {
+        for (slot, track) in tracks.enumerated() where track.kind == .video && !track.isVerbatim {
             if isOfDamaged, track.tally.isCopied { continue }
             let samples = PictureSamples(recording: recording, copy: path)
             switch try samples.check(track.stream, place: slot, isEncoded: !track.tally.isCopied) {
             case .well: break
-            case .damaged(let time):
-                // What was copied may be as damaged as the recording is at its ends.
-                if !track.tally.isCopied {
-                    throw wrong("its picture cannot be decoded at \(Decimal.fixed(time, places: 1)) s")
-                }
+            case .damaged(let time): throw wrong("its picture cannot be decoded at \(Decimal.fixed(time, places: 1)) s")
             case .other(let time, let likeness):
                 throw wrong(
                     "at \(Decimal.fixed(time, places: 1)) s it shows another picture than the recording (likeness "
@@ -216,7 +205,8 @@ struct Verification: Sendable {
     }
 
     /// What was encoded here decodes without a fault; what was copied, as well as a recording has to.
-    private func judge(_ found: StreamTally, _ tally: StreamTally, last: Double?) throws(Fault) {
+    private func judge(_ ending: Ending, _ tally: StreamTally) throws(Fault) {
+        let found = ending.tally
         let kind = tally.kind.rawValue
         if tally.isCopied, isOfDamaged { return }
         if tally.isCopied, found.wrong > 0 {
@@ -226,7 +216,7 @@ struct Verification: Sendable {
                     + "--remux it is uploaded as it is")
         }
         if !tally.isCopied, found.hasDamage { throw wrong("the end of its \(kind) is damaged") }
-        guard found.frames > 0, let last else { throw wrong("the end of its \(kind) does not decode") }
+        guard found.frames > 0, let last = ending.last else { throw wrong("the end of its \(kind) does not decode") }
         // The last pictures of a recording may be torn.
         if tally.kind == .video, !found.hasDamage { try compare(last, tally.lastTime, "its last picture is") }
     }

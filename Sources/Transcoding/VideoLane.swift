@@ -58,7 +58,7 @@ final class VideoLane: Lane {
 
     private func decode() throws(Fault) -> StreamTally {
         let reader = try PacketReader(
-            settings.path, streams: [settings.stream.index], window: settings.window)
+            settings.path, streams: [settings.stream], window: settings.window)
         let stream = settings.stream
         let clock = PictureClock(stream, most: settings.mostFramesPerSecond)
         var hasCamcorderData = false

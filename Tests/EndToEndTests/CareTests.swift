@@ -140,6 +140,21 @@ struct CareTests {
         #expect(other.status == 0 && !other.errors.contains("turned out"), "\(other.errors)")
     }
 
+    @Test("before a long encode is begun, its size and time are said, and the size is about what comes out")
+    func expectation() async throws {
+        let large = try home.directory.file("large.mov")
+        try await Judge.record(
+            ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=90", "-c:v", "mjpeg", "-q:v", "2"], to: large)
+        let outcome = try await home.run([large.text, "--compress=fast"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let said = try #require(
+            outcome.errors.firstMatch(of: /should have about ([0-9.]+) (KiB|MiB); that takes about 1 min/),
+            "\(outcome.errors)")
+        let expected = try #require(Double(said.1)) * (said.2 == "MiB" ? 1024 * 1024 : 1024)
+        let made = try TestPath.make(home.receivedPath + "/" + #require(home.received.first)).contents().count
+        #expect(abs(expected / Double(made) - 1) < 0.35, "expected \(expected), made \(made)")
+    }
+
     @Test("where only the container is in the way, it alone is changed")
     func forecastRemux() async throws {
         let small = try await nextToNothing("small.mkv")

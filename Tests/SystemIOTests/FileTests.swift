@@ -189,9 +189,12 @@ struct ProcessTests {
         #expect(await counter.count == 100)
     }
 
-    @Test("a bounded queue keeps its bound, its order and its end; a reader that gives up frees the writer")
-    func boundedQueue() async throws {
-        let queue = BoundedQueue<Int>(capacity: 2)
+    @Test(
+        "a bounded queue keeps its bound, its order and its end; a reader that gives up frees the writer",
+        // Each takes two of the threads that all tests share.
+        .serialized, arguments: [(2, 1), (2, 2), (9, 4)])
+    func boundedQueue(capacity: Int, step: Int) async throws {
+        let queue = BoundedQueue<Int>(capacity: capacity, step: step)
         let pushed = Counter()
         let writer = Task.detached {
             for number in 0..<100 {
@@ -202,12 +205,12 @@ struct ProcessTests {
             return true
         }
         try await Task.sleep(for: .milliseconds(30))
-        #expect(pushed.next() == 2, "no more than the capacity fits")
+        #expect(pushed.next() == capacity, "no more than the capacity fits")
         for number in 0..<100 { #expect(queue.pop() == number) }
         #expect(queue.pop() == nil && queue.pop() == nil)
         #expect(await writer.value)
-        let abandoned = BoundedQueue<Int>(capacity: 1)
-        let stuck = Task.detached { abandoned.push(1) && abandoned.push(2) }
+        let abandoned = BoundedQueue<Int>(capacity: capacity, step: step)
+        let stuck = Task.detached { (0...capacity).allSatisfy { abandoned.push($0) } }
         try await Task.sleep(for: .milliseconds(30))
         abandoned.abandon()
         #expect(await stuck.value == false)

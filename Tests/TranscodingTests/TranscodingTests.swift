@@ -517,6 +517,24 @@ struct DamageTests {
         #expect(fault?.code == .damaged, "\(fault?.reason ?? "made")")
     }
 
+    @Test(
+        "a block that a card has lost is found in any picture that is copied, without decoding all of them",
+        arguments: ["libx264", "libx265"], [0.2, 0.5, 0.9])
+    func lostBlock(encoder: String, place: Double) async throws {
+        let making = try Making()
+        let whole = try await making.record(
+            "whole.mp4",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=25:duration=12,noise=alls=20:allf=t", "-c:v", encoder,
+                "-preset", "ultrafast", "-tag:v", encoder == "libx265" ? "hvc1" : "avc1",
+            ])
+        #expect(try await making.make(whole, nil).fault == nil)
+        let torn = try making.directory.write(
+            Self.withHole(whole.contents(), at: place, length: 512), to: "torn.mp4")
+        let fault = try await making.make(torn, nil).fault
+        #expect(fault?.code == .damaged, "\(fault?.reason ?? "made")")
+    }
+
     @Test("an end that is filled with zeros loses nothing, and is no damage")
     func paddedEnd() async throws {
         let making = try Making()

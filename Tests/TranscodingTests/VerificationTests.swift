@@ -12,14 +12,16 @@ struct VerificationTests {
 
     private func setUp() throws -> Making { try #require(making) }
 
-    private func recording(_ name: String, _ filter: String = "null", seconds: Int = 4) async throws -> FilePath {
+    private func recording(
+        _ name: String, _ filter: String = "null", seconds: Int = 4, hasSound: Bool = true
+    ) async throws -> FilePath {
         try await setUp().record(
             name,
             [
                 "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30:duration=\(seconds),\(filter)", "-f", "lavfi", "-i",
                 "sine=duration=\(seconds)", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a",
                 "pcm_s16le",
-            ])
+            ] + (hasSound ? [] : ["-an"]))
     }
 
     private func made(
@@ -89,7 +91,7 @@ struct VerificationTests {
 
     @Test("damage between the sampled places is found when all of it is decoded")
     func damage() async throws {
-        let source = try await recording("long.mov", seconds: 60)
+        let source = try await recording("long.mov", seconds: 60, hasSound: false)
         let (copy, tracks) = try made(of: source)
         var bytes = try copy.contents()
         // Somewhere in the second of four sampled quarters, behind its sample.
@@ -98,6 +100,26 @@ struct VerificationTests {
         let spoiled = try setUp().directory.write(bytes, to: "spoiled.mp4")
         let words = objection(verification(spoiled, of: source, isFull: true), tracks)
         #expect(words?.contains("cannot be decoded") == true, "\(words ?? "nothing")")
+    }
+
+    @Test("of what is copied as it is, one other byte is found, wherever it is")
+    func otherByte() async throws {
+        let source = try await setUp().record(
+            "copied.mov",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30:duration=20", "-f", "lavfi", "-i",
+                "sine=duration=20",
+                "-c:v", "libx264", "-preset", "ultrafast", "-c:a", "aac",
+            ])
+        let (copy, tracks) = try made(of: source, nil)
+        #expect(objection(verification(copy, of: source), tracks) == nil)
+        for share in [30, 60, 95] {
+            var bytes = try copy.contents()
+            bytes[bytes.count * share / 100] ^= 1
+            let spoiled = try setUp().directory.write(bytes, to: "spoiled-\(share).mp4")
+            let words = objection(verification(spoiled, of: source), tracks)
+            #expect(words?.contains("has other bytes than were written") == true, "\(words ?? "nothing")")
+        }
     }
 
     @Test("damage at a sampled place is found")

@@ -8,6 +8,9 @@
 /// copy_file_range(2) at explicit offsets: bytes copied, 0 at the end of the source, -1 with errno.
 int64_t linux_copy_file_range(int source, int64_t source_offset, int target, int64_t target_offset, uint64_t length);
 
+/// sync_file_range(2) with SYNC_FILE_RANGE_WRITE: begins to write dirty pages to the disk, and does not wait. 0, or -1 with errno.
+int linux_start_writing(int descriptor, int64_t offset, int64_t length);
+
 /// ioctl FICLONE (ioctl_ficlone(2)): `target` shares the blocks of `source`. 0, or -1 with errno.
 int linux_reflink(int source, int target);
 
