@@ -88,7 +88,7 @@ let package = Package(
         // Tests.
         .target(
             name: "IngestTestSupport", dependencies: ["CLinux", "IngestModel"], path: "Tests/Support",
-            exclude: ["block_server.py", "system_fault.c"], swiftSettings: common),
+            exclude: ["block_server.py", "system_fault.c", "tus_server.py"], swiftSettings: common),
         .testTarget(
             name: "IngestModelTests", dependencies: ["IngestModel", "IngestTestSupport"], swiftSettings: common),
         .testTarget(

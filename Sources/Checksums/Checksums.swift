@@ -15,15 +15,16 @@ package struct CRC32: Sendable {
     package var value: CRC32Value { CRC32Value(register) }
 }
 
-/// SHA-256 (FIPS 180-4), taken piece by piece. libcrypto uses the processor's instructions where it has them.
+/// A digest of libcrypto, taken piece by piece. It uses the processor's instructions where it has them.
 @safe
-package struct SHA256: ~Copyable {
+struct RunningDigest: ~Copyable {
     private let context: OpaquePointer
 
-    package init() {
-        guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1 else {
+    init(_ kind: MessageDigest) {
+        let method = kind == .sha1 ? EVP_sha1() : EVP_sha256()
+        guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex(context, method, nil) == 1 else {
             // Only memory can be missing here.
-            preconditionFailure("libcrypto cannot begin a SHA-256")
+            preconditionFailure("libcrypto cannot begin a digest")
         }
         self.context = context
     }
@@ -32,20 +33,39 @@ package struct SHA256: ~Copyable {
         EVP_MD_CTX_free(context)
     }
 
-    package mutating func update(_ bytes: Span<UInt8>) {
+    mutating func update(_ bytes: Span<UInt8>) {
         bytes.withUnsafeBytes { buffer in
             guard EVP_DigestUpdate(context, buffer.baseAddress, buffer.count) == 1 else {
-                preconditionFailure("libcrypto cannot continue a SHA-256")
+                preconditionFailure("libcrypto cannot continue a digest")
             }
         }
     }
 
-    package consuming func finish() -> SHA256Digest {
-        var bytes = [UInt8](repeating: 0, count: 32)
-        guard EVP_DigestFinal_ex(context, &bytes, nil) == 1, let digest = SHA256Digest(bytes: bytes) else {
-            preconditionFailure("libcrypto cannot end a SHA-256")
+    consuming func finish() -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var count: UInt32 = 0
+        guard EVP_DigestFinal_ex(context, &bytes, &count) == 1 else {
+            preconditionFailure("libcrypto cannot end a digest")
         }
-        return digest
+        return Array(bytes.prefix(Int(count)))
+    }
+}
+
+/// SHA-256 (FIPS 180-4), taken piece by piece.
+package struct SHA256: ~Copyable {
+    private var digest = RunningDigest(.sha256)
+
+    package init() {}
+
+    package mutating func update(_ bytes: Span<UInt8>) {
+        digest.update(bytes)
+    }
+
+    package consuming func finish() -> SHA256Digest {
+        guard let value = SHA256Digest(bytes: digest.finish()) else {
+            preconditionFailure("a SHA-256 has 32 bytes")
+        }
+        return value
     }
 
     package static func digest(of bytes: [UInt8]) -> SHA256Digest {

@@ -17,3 +17,21 @@ extension CRC32 {
         return position == range.upperBound ? crc.value : nil
     }
 }
+
+/// Digests that protocols ask for by name.
+package enum MessageDigest: Sendable {
+    case sha1, sha256
+
+    /// Of a range of a file, read in pieces; `nil` where the file ends before the range does.
+    package func value(of range: Range<Int64>, in file: borrowing FileDescriptor) throws(SystemError) -> [UInt8]? {
+        var hash = RunningDigest(self)
+        var position = range.lowerBound
+        while position < range.upperBound {
+            let bytes = try file.read(at: position, count: Int(min(1 << 20, range.upperBound - position)))
+            if bytes.isEmpty { return nil }
+            hash.update(bytes.span)
+            position += Int64(bytes.count)
+        }
+        return hash.finish()
+    }
+}

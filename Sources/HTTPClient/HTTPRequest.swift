@@ -2,7 +2,9 @@ package import SystemIO
 
 /// One HTTP request. Redirects are never followed; the answer is given back as it is.
 package struct HTTPRequest: Sendable {
-    package enum Method: String, Sendable { case get = "GET", head = "HEAD", post = "POST", delete = "DELETE" }
+    package enum Method: String, Sendable {
+        case get = "GET", head = "HEAD", post = "POST", patch = "PATCH", delete = "DELETE", options = "OPTIONS"
+    }
 
     package var method: Method
     package var url: String

@@ -103,9 +103,10 @@ final class Transfer {
         switch request.method {
         case .get: try set(CURLOPT_HTTPGET, 1)
         case .head: try set(CURLOPT_NOBODY, 1)
-        case .delete: try set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
-        case .post:
+        case .delete, .options: try set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
+        case .post, .patch:
             try set(CURLOPT_POST, 1)
+            if request.method != .post { try set(CURLOPT_CUSTOMREQUEST, request.method.rawValue) }
             try check(ingest_curl_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(request.body.count)))
             try check(ingest_curl_set_pointer(handle, CURLOPT_READDATA, context))
             try check(

@@ -147,6 +147,9 @@ enum ItemText {
             lines.append(
                 ("blocks", "\(count) of \(plan.totalCount), of \(ledger.blockSize.forReading) each"))
         }
+        if case .tus(let ledger) = item.remote, item.receipt == nil {
+            lines.append(("uploaded", "\(ledger.offset.forReading) of \(ledger.fileSize.forReading)"))
+        }
         if let receipt = item.receipt {
             lines.append(("receipt", EventText.proof(receipt.proof)))
             lines.append(("URL", receipt.url.printable))

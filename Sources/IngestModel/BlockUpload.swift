@@ -148,22 +148,6 @@ package struct BlockUpload: Sendable {
         case 413:
             if case .open = request { return .failed(refused(response)) }
             return halve(response, newKey: newKey)
-        case 507:
-            return .failed(
-                Fault(
-                    .farSideFull, "the destination has no space left\(detail(response))",
-                    retry: .later(after: response.retryAfter)))
-        case 408, 425, 429, 500...599:
-            return .failed(
-                Fault(
-                    .busy, "the destination answered \(response.status)\(detail(response))",
-                    retry: .later(after: response.retryAfter)))
-        case 300..<400:
-            return .failed(
-                Fault(
-                    .redirected,
-                    "the destination redirects (\(response.status)) in a way that would lose the data; give the address "
-                        + "that it redirects to with --to"))
         default:
             return .failed(refused(response))
         }
@@ -338,7 +322,7 @@ package struct BlockUpload: Sendable {
     // MARK: - Words
 
     private func refused(_ response: Response) -> Fault {
-        Fault(.refused, "the destination refused it (\(response.status))\(detail(response))")
+        ServerStatus.fault(response.status, detail: detail(response), retryAfter: response.retryAfter)
     }
 
     private func invalidAnswer(_ response: Response, _ what: String) -> Fault {

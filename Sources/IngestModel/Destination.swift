@@ -85,6 +85,8 @@ package enum DestinationAddress: Hashable, Sendable {
     case builtIn
     /// A server of the block protocol. The scheme is kept as it was typed, for the list.
     case block(ServerURL, typed: String)
+    /// A server of tus 1.0, likewise.
+    case tus(ServerURL, typed: String)
     /// What the configuration calls so, whenever it is needed.
     case named(DestinationName)
 
@@ -105,12 +107,21 @@ package enum DestinationAddress: Hashable, Sendable {
             self = .named(name)
             return
         }
-        let isBlock = argument.lowercased().hasPrefix("block+")
-        let typed = isBlock ? String(argument.dropFirst("block+".count)) : argument
+        let prefix = ["block+", "tus+"].first { argument.lowercased().hasPrefix($0) } ?? ""
+        let typed = String(argument.dropFirst(prefix.count))
         do {
-            self = .block(try ServerURL(typed), typed: argument)
+            let url = try ServerURL(typed)
+            self = prefix == "tus+" ? .tus(url, typed: argument) : .block(url, typed: argument)
         } catch {
             throw Problem(reason: Self.sentence(for: error, argument: argument))
+        }
+    }
+
+    /// The server's, where it is one.
+    package var url: ServerURL? {
+        switch self {
+        case .block(let url, _), .tus(let url, _): url
+        case .builtIn, .named: nil
         }
     }
 
@@ -118,7 +129,7 @@ package enum DestinationAddress: Hashable, Sendable {
     package var text: String {
         switch self {
         case .builtIn: Self.builtInWord
-        case .block(_, let typed): typed
+        case .block(_, let typed), .tus(_, let typed): typed
         case .named(let name): name.text
         }
     }
@@ -131,7 +142,8 @@ package enum DestinationAddress: Hashable, Sendable {
             "“\(argument.printable)” is not a destination; give a URL such as block+https://host/upload, or a name from the "
                 + "configuration"
         case .unknownScheme(let scheme):
-            "this version cannot upload to “\(scheme.printable)://”; it knows block+http, block+https, http and https"
+            "this version cannot upload to “\(scheme.printable)://”; it knows block+https, tus+https and "
+                + "https, and each with http"
         case .malformed:
             "the destination “\(argument.printable)” is not a well-formed URL"
         }

@@ -24,12 +24,14 @@ package struct Seal: Hashable, Codable, Sendable {
 /// What a destination knows of an upload, as the list keeps it: written down before and after each step.
 package enum RemoteState: Hashable, Codable, Sendable {
     case block(BlockLedger)
+    case tus(TusLedger)
 
     /// The seal whose bytes the far side holds.
     package var seal: UUID {
         get {
             switch self {
             case .block(let ledger): ledger.seal
+            case .tus(let ledger): ledger.seal
             }
         }
         set {
@@ -37,6 +39,9 @@ package enum RemoteState: Hashable, Codable, Sendable {
             case .block(var ledger):
                 ledger.seal = newValue
                 self = .block(ledger)
+            case .tus(var ledger):
+                ledger.seal = newValue
+                self = .tus(ledger)
             }
         }
     }
@@ -47,7 +52,10 @@ package enum RemoteState: Hashable, Codable, Sendable {
         case (.block(var new), .block(let old)):
             new.acknowledgedCount = old.acknowledgedCount
             return new == old
-        case (_, nil): return false
+        case (.tus(var new), .tus(let old)):
+            new.offset = old.offset
+            return new == old
+        default: return false
         }
     }
 
@@ -55,6 +63,7 @@ package enum RemoteState: Hashable, Codable, Sendable {
     package var acknowledged: ByteCount {
         switch self {
         case .block(let ledger): ledger.acknowledged
+        case .tus(let ledger): ledger.offset
         }
     }
 }

@@ -40,27 +40,37 @@ actor Destinations {
     /// - Throws: a `Fault` where that is not to be had.
     func destination(for address: DestinationAddress, tokenFile: FilePath?) throws -> any Destination {
         switch address {
-        case .block(let url, _): return block(url, DestinationProfile(), tokenFile)
         case .named(let name):
             let profile = try profile(of: name)
-            switch profile.address {
-            case .block(let url, _): return block(url, profile, tokenFile)
-            case .builtIn, .named, nil: return try builtInDestination()
-            }
-        case .builtIn: return try builtInDestination()
+            return try server(at: profile.address ?? .builtIn, profile, tokenFile)
+        default: return try server(at: address, DestinationProfile(), tokenFile)
         }
     }
 
-    private func block(_ url: ServerURL, _ profile: DestinationProfile, _ tokenFile: FilePath?) -> BlockDestination {
+    private func server(
+        at address: DestinationAddress, _ profile: DestinationProfile, _ tokenFile: FilePath?
+    ) throws -> any Destination {
+        switch address {
+        case .block(let url, _):
+            return BlockDestination(
+                access(to: url, profile, tokenFile), dataKey: profile.dataKey ?? BlockWire.defaultDataKey,
+                crashPoints: environment.crashPoints, log: log.scope("upload"))
+        case .tus(let url, _):
+            return TusDestination(
+                access(to: url, profile, tokenFile), crashPoints: environment.crashPoints, log: log.scope("upload"))
+        case .builtIn, .named: return try builtInDestination()
+        }
+    }
+
+    private func access(
+        to url: ServerURL, _ profile: DestinationProfile, _ tokenFile: FilePath?
+    ) -> ServerAccess {
         let hasOwn = profile.token != nil || profile.tokenFile != nil || profile.user != nil
         let common = hasOwn ? nil : environment["INGEST_TOKEN"].map { Secret($0) }
         let credentials = Credentials(
             tokenFile: tokenFile ?? profile.tokenFile, fixedToken: profile.token ?? common, user: profile.user,
             passwordFile: profile.passwordFile)
-        return BlockDestination(
-            ServerAccess(url: url, client: sharedClient(), credentials: credentials, route: Self.route(profile)),
-            dataKey: profile.dataKey ?? BlockWire.defaultDataKey, crashPoints: environment.crashPoints,
-            log: log.scope("upload"))
+        return ServerAccess(url: url, client: sharedClient(), credentials: credentials, route: Self.route(profile))
     }
 
     private static func route(_ profile: DestinationProfile) -> HTTPRoute {
@@ -80,7 +90,7 @@ actor Destinations {
     func saveHook(_ hook: SaveHook, of address: DestinationAddress) -> SaveHookClient {
         var route = HTTPRoute()
         if case .named(let name) = address, let profile = settings.current.destinations[name],
-            case .block(let url, _) = profile.address, url.origin == hook.url.origin
+            profile.address?.url?.origin == hook.url.origin
         {
             route = Self.route(profile)
         }

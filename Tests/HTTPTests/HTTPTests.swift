@@ -42,7 +42,7 @@ private struct Echo: RequestHandler {
     }
 }
 
-@Suite("HTTP, both ways", .timeLimit(.minutes(2)))
+@Suite("HTTP, both ways", .timeLimit(.minutes(5)))
 struct HTTPTests {
     private let handler = Echo()
     private let server: HTTPServer

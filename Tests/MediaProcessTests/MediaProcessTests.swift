@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// The media process as its parent sees it: programs that behave badly stand in for codecs that do.
-@Suite("Media process", .timeLimit(.minutes(2)))
+@Suite("Media process", .timeLimit(.minutes(5)))
 struct MediaProcessTests {
     private let directory: TemporaryDirectory
 

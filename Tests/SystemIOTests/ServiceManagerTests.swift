@@ -4,7 +4,7 @@ import IngestTestSupport
 import SystemIO
 import Testing
 
-@Suite("Service manager", .timeLimit(.minutes(1)))
+@Suite("Service manager", .timeLimit(.minutes(5)))
 struct ServiceManagerTests {
     private func manager(_ variables: [String: String]) throws -> ServiceManager {
         let root = try TestPath.make("/")

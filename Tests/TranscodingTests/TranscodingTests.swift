@@ -423,7 +423,7 @@ struct TranscodingTests {
 }
 
 /// What is wrong with a recording is found out and said.
-@Suite("Damaged recordings", .timeLimit(.minutes(2)))
+@Suite("Damaged recordings", .timeLimit(.minutes(5)))
 struct DamageTests {
     struct Wrong: Sendable {
         let name: String

@@ -6,7 +6,7 @@ import SystemIO
 import Testing
 import UploadList
 
-@Suite("Upload list", .timeLimit(.minutes(2)))
+@Suite("Upload list", .timeLimit(.minutes(5)))
 struct UploadListTests {
     private let directory: TemporaryDirectory
     private static let now = Date(timeIntervalSince1970: 1_700_000_000)

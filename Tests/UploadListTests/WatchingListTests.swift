@@ -7,7 +7,7 @@ import Testing
 import UploadList
 
 /// What watched folders need of the list.
-@Suite("The list for watched folders", .timeLimit(.minutes(2)))
+@Suite("The list for watched folders", .timeLimit(.minutes(5)))
 struct WatchingListTests {
     private let directory: TemporaryDirectory
     private static let now = Date(timeIntervalSince1970: 1_700_000_000)
