@@ -87,6 +87,8 @@ package enum DestinationAddress: Hashable, Sendable {
     case block(ServerURL, typed: String)
     /// A server of tus 1.0, likewise.
     case tus(ServerURL, typed: String)
+    /// A server that is asked which of them it speaks.
+    case server(ServerURL, typed: String)
     /// What the configuration calls so, whenever it is needed.
     case named(DestinationName)
 
@@ -111,7 +113,12 @@ package enum DestinationAddress: Hashable, Sendable {
         let typed = String(argument.dropFirst(prefix.count))
         do {
             let url = try ServerURL(typed)
-            self = prefix == "tus+" ? .tus(url, typed: argument) : .block(url, typed: argument)
+            self =
+                switch prefix {
+                case "tus+": .tus(url, typed: argument)
+                case "block+": .block(url, typed: argument)
+                default: .server(url, typed: argument)
+                }
         } catch {
             throw Problem(reason: Self.sentence(for: error, argument: argument))
         }
@@ -120,7 +127,7 @@ package enum DestinationAddress: Hashable, Sendable {
     /// The server's, where it is one.
     package var url: ServerURL? {
         switch self {
-        case .block(let url, _), .tus(let url, _): url
+        case .block(let url, _), .tus(let url, _), .server(let url, _): url
         case .builtIn, .named: nil
         }
     }
@@ -129,7 +136,7 @@ package enum DestinationAddress: Hashable, Sendable {
     package var text: String {
         switch self {
         case .builtIn: Self.builtInWord
-        case .block(_, let typed), .tus(_, let typed): typed
+        case .block(_, let typed), .tus(_, let typed), .server(_, let typed): typed
         case .named(let name): name.text
         }
     }

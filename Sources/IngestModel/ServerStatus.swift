@@ -1,11 +1,11 @@
 /// What an HTTP status means for an upload, whatever the protocol: what no protocol gives a meaning of its own.
-enum ServerStatus {
+package enum ServerStatus {
     /// - Parameters:
     ///   - status: not of success.
     ///   - detail: what the server said besides, as the end of a sentence; empty for nothing.
     ///   - retryAfter: seconds that it asks to wait.
     /// - Returns: the fault, in words.
-    static func fault(_ status: Int, detail: String, retryAfter: Double?) -> Fault {
+    package static func fault(_ status: Int, detail: String, retryAfter: Double?) -> Fault {
         switch status {
         case 507:
             Fault(.farSideFull, "the destination has no space left\(detail)", retry: .later(after: retryAfter))

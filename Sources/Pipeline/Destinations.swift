@@ -51,15 +51,23 @@ actor Destinations {
         at address: DestinationAddress, _ profile: DestinationProfile, _ tokenFile: FilePath?
     ) throws -> any Destination {
         switch address {
-        case .block(let url, _):
-            return BlockDestination(
-                access(to: url, profile, tokenFile), dataKey: profile.dataKey ?? BlockWire.defaultDataKey,
-                crashPoints: environment.crashPoints, log: log.scope("upload"))
-        case .tus(let url, _):
-            return TusDestination(
-                access(to: url, profile, tokenFile), crashPoints: environment.crashPoints, log: log.scope("upload"))
+        case .block(let url, _): return block(access(to: url, profile, tokenFile), profile)
+        case .tus(let url, _): return tus(access(to: url, profile, tokenFile))
+        case .server(let url, _):
+            let access = access(to: url, profile, tokenFile)
+            return NegotiatedDestination(block: block(access, profile), tus: tus(access))
         case .builtIn, .named: return try builtInDestination()
         }
+    }
+
+    private func block(_ access: ServerAccess, _ profile: DestinationProfile) -> BlockDestination {
+        BlockDestination(
+            access, dataKey: profile.dataKey ?? BlockWire.defaultDataKey, crashPoints: environment.crashPoints,
+            log: log.scope("upload"))
+    }
+
+    private func tus(_ access: ServerAccess) -> TusDestination {
+        TusDestination(access, crashPoints: environment.crashPoints, log: log.scope("upload"))
     }
 
     private func access(

@@ -121,16 +121,34 @@ package struct TusDestination: Destination {
 
     /// What the server can do. One that does not answer the question has the core and can create uploads, or says so itself.
     private func offer(_ session: inout Session) async throws -> TusOffer {
-        let response = try await access.send(
+        let response = try await askForOptions(&session)
+        guard (200..<300).contains(response.status) else { return TusOffer() }
+        return TusOffer(
+            extensions: response.header("Tus-Extension"), largestFile: response.header("Tus-Max-Size"),
+            checksums: response.header("Tus-Checksum-Algorithm"))
+    }
+
+    /// Whether the server says that it speaks this protocol.
+    ///
+    /// - Throws: a `Fault` where it cannot be asked now; `CancellationError`.
+    func isSpoken() async throws -> Bool {
+        var session = Session(authorisation: try access.authorisation())
+        let response = try await askForOptions(&session)
+        switch response.status {
+        case 200..<300: return response.header("Tus-Resumable") != nil || response.header("Tus-Version") != nil
+        // Whoever says this does not speak for the server behind it.
+        case 429, 502...504: throw ServerStatus.fault(response.status, detail: "", retryAfter: nil)
+        default: return false
+        }
+    }
+
+    private func askForOptions(_ session: inout Session) async throws -> HTTPResponse {
+        try await access.send(
             from: access.url, session.authorisation, mayHaveArrived: &session.mayHaveOpened
         ) { target, authorisation in
             HTTPRequest(
                 .options, target.text, headers: Self.headers([], authorisation), answerTimeout: Self.answerTimeout)
         }.response
-        guard (200..<300).contains(response.status) else { return TusOffer() }
-        return TusOffer(
-            extensions: response.header("Tus-Extension"), largestFile: response.header("Tus-Max-Size"),
-            checksums: response.header("Tus-Checksum-Algorithm"))
     }
 
     private func send(

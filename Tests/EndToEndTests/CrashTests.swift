@@ -182,6 +182,44 @@ struct CrashTests {
         server.stop()
     }
 
+    @Test(
+        "at every point of an upload by tus, whether that was said or is found out",
+        arguments: [
+            "before-open", "after-open-answered", "after-open-stored", "before-block", "after-block-answered",
+            "after-block-stored", "after-receipt-answered", "after-receipt-stored", "after-done-stored",
+        ], [true, false])
+    func tus(point: String, isSaid: Bool) async throws {
+        let server = try await TusServer()
+        let bytes = try recording()
+        let destination = isSaid ? server.destination : server.url
+        let crashed = try await home.run(["capture.bin", "--to", destination], ["INGEST_CRASH_AT": point])
+        #expect(crashed.status == 1009, "the point is never reached: \(crashed.errors)")
+        let finished = try await home.run(["run", "--once"])
+        #expect(finished.status == 0, "\(finished.errors)")
+        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
+        #expect(try server.requests("PATCH").filter { $0.status == 204 }.count == 1)
+        #expect(home.cached == [])
+        #expect(try await home.items().map { $0["state"] as? String } == ["done"])
+    }
+
+    @Test("killed in the middle of a request of tus, again and again: what arrived is not sent again")
+    func tusKills() async throws {
+        let server = try await TusServer()
+        let bytes = try recording()
+        _ = try await home.run(["--detach", "capture.bin", "--to", server.destination, "--limit-rate", "2M"])
+        for turn in 0..<4 {
+            let program = try home.start(["run", "--once"])
+            try await Task.sleep(for: .milliseconds(300 + turn * 50))
+            program.send(SIGKILL)
+            _ = try await program.wait()
+        }
+        let finished = try await home.run(["run", "--once"])
+        #expect(finished.status == 0, "\(finished.errors)")
+        #expect(try server.completed().map { $0.sha256 } == [SHA256.digest(of: bytes).hex])
+        #expect(try server.requests("POST").count == 1)
+        #expect(try server.log().reduce(0) { $0 + ($1.bytes ?? 0) } == Self.size)
+    }
+
     @Test("the receiver is killed and started again in the middle: nothing is sent twice that it had")
     func receiverKilled() async throws {
         let bytes = try recording()

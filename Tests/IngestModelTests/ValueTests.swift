@@ -201,14 +201,20 @@ struct DestinationTests {
         arguments: [
             ("block+https://host/path", "https://host/path"), ("block+http://HOST:8080", "http://host:8080/"),
             ("https://host/a?b=c#frag", "https://host/a?b=c"), ("http://[::1]:9/x", "http://[::1]:9/x"),
-            ("http://host/ä", "http://host/%C3%A4"),
+            ("http://host/ä", "http://host/%C3%A4"), ("tus+https://host/files/", "https://host/files/"),
         ])
     func valid(argument: String, url: String) throws {
         let address = try DestinationAddress(argument: argument)
-        guard case .block(let server, let typed) = address else { throw Wrong() }
-        #expect(server.text == url)
-        #expect(typed == argument)
+        #expect(address.url?.text == url)
         #expect(address.text == argument)
+        let kind =
+            switch address {
+            case .block: "block"
+            case .tus: "tus"
+            case .server: "http"
+            case .builtIn, .named: ""
+            }
+        #expect(!kind.isEmpty && argument.hasPrefix(kind))
     }
 
     @Test(
