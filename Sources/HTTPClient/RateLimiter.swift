@@ -80,7 +80,7 @@ package final class RateLimiter: Sendable {
     }
 
     /// Takes at most `wanted` bytes from all of the buckets at once: as many as the emptiest has.
-    static func take(_ wanted: Int, from limiters: [RateLimiter]) -> Int {
+    package static func take(_ wanted: Int, from limiters: [RateLimiter]) -> Int {
         let now = SteadyClock.now
         var granted = wanted
         for limiter in limiters {
@@ -90,7 +90,8 @@ package final class RateLimiter: Sendable {
         return granted
     }
 
-    static func delay(of limiters: [RateLimiter]) -> Double {
+    /// Seconds until it is worth while to take again.
+    package static func delay(of limiters: [RateLimiter]) -> Double {
         let now = SteadyClock.now
         return limiters.map { limiter in limiter.use(now: now) { $0?.delay(now: now) ?? 0 } }.max() ?? 0
     }

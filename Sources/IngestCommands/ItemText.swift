@@ -147,8 +147,12 @@ enum ItemText {
             lines.append(
                 ("blocks", "\(count) of \(plan.totalCount), of \(ledger.blockSize.forReading) each"))
         }
-        if case .tus(let ledger) = item.remote, item.receipt == nil {
+        switch item.remote {
+        case .tus(let ledger) where item.receipt == nil:
             lines.append(("uploaded", "\(ledger.offset.forReading) of \(ledger.fileSize.forReading)"))
+        case .directory(let ledger) where item.receipt == nil:
+            lines.append(("copied", "\(ledger.offset.forReading) of \(ledger.fileSize.forReading)"))
+        default: break
         }
         if let receipt = item.receipt {
             lines.append(("receipt", EventText.proof(receipt.proof)))

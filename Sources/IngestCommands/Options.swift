@@ -214,8 +214,8 @@ struct OptionDeclaration: Sendable {
             .value(
                 "to", "t", .known("destinations"), "DESTINATION",
                 help:
-                    "a name from the configuration, or a URL: block+https://host/path, tus+https://host/files/, or https, which "
-                    + "is asked; without it, the receiver built into the program"
+                    "a name from the configuration, a directory, or a URL: block+https://host/path, tus+https://host/files/, or "
+                    + "https, which is asked; without it, the receiver built into the program"
             ) { (options, value) throws(ValueProblem) in options.destination = try Parse.destination(value) }
             .standing(at: DestinationAddress.builtInWord)),
         declare(

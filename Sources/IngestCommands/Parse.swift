@@ -73,6 +73,16 @@ enum Parse {
     }
 
     static func destination(_ value: OptionValue) throws(ValueProblem) -> DestinationAddress {
+        if value.text.contains("/"), !value.text.contains("://") {
+            guard let path = FilePath(bytes: value.bytes), let real = try? FileSystem.resolved(path),
+                let status = try? FileSystem.status(of: real), status.kind == .directory
+            else {
+                throw .sentence(
+                    "there is no directory “\(value.text.printable)”; a server is given by a URL such as "
+                        + "block+https://host/upload")
+            }
+            return .directory(real)
+        }
         do {
             return try DestinationAddress(argument: value.text)
         } catch {

@@ -89,6 +89,8 @@ package enum DestinationAddress: Hashable, Sendable {
     case tus(ServerURL, typed: String)
     /// A server that is asked which of them it speaks.
     case server(ServerURL, typed: String)
+    /// A directory of this machine, named by an absolute path: a disk, or what another machine lends.
+    case directory(FilePath)
     /// What the configuration calls so, whenever it is needed.
     case named(DestinationName)
 
@@ -107,6 +109,10 @@ package enum DestinationAddress: Hashable, Sendable {
         }
         if let name = DestinationName(argument) {
             self = .named(name)
+            return
+        }
+        if let path = FilePath(fileURL: argument) {
+            self = .directory(path)
             return
         }
         let prefix = ["block+", "tus+"].first { argument.lowercased().hasPrefix($0) } ?? ""
@@ -128,7 +134,7 @@ package enum DestinationAddress: Hashable, Sendable {
     package var url: ServerURL? {
         switch self {
         case .block(let url, _), .tus(let url, _), .server(let url, _): url
-        case .builtIn, .named: nil
+        case .builtIn, .named, .directory: nil
         }
     }
 
@@ -138,6 +144,7 @@ package enum DestinationAddress: Hashable, Sendable {
         case .builtIn: Self.builtInWord
         case .block(_, let typed), .tus(_, let typed), .server(_, let typed): typed
         case .named(let name): name.text
+        case .directory(let path): path.fileURL
         }
     }
 
@@ -150,7 +157,7 @@ package enum DestinationAddress: Hashable, Sendable {
                 + "configuration"
         case .unknownScheme(let scheme):
             "this version cannot upload to “\(scheme.printable)://”; it knows block+https, tus+https and "
-                + "https, and each with http"
+                + "https, each with http as well, and file"
         case .malformed:
             "the destination “\(argument.printable)” is not a well-formed URL"
         }

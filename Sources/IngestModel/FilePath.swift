@@ -87,6 +87,31 @@ package struct FilePath: Hashable, Sendable {
         bytes.map { Self.plain.contains($0) ? String(Unicode.Scalar($0)) : "%" + Hex.text([$0]).uppercased() }.joined()
     }
 
+    /// As a URL (RFC 8089).
+    package var fileURL: String { "file://" + percentEncoded }
+
+    /// Of a URL without a host; `nil` for what is none.
+    package init?(fileURL text: String) {
+        let scheme = "file:///"
+        guard text.lowercased().hasPrefix(scheme) else { return nil }
+        var rest = text.utf8.dropFirst(scheme.utf8.count - 1)
+        var bytes: [UInt8] = []
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let decoded = Hex.bytes(String(decoding: rest.prefix(2), as: UTF8.self))?.first
+            else {
+                return nil
+            }
+            bytes.append(decoded)
+            rest = rest.dropFirst(2)
+        }
+        guard let path = FilePath(bytes: bytes) else { return nil }
+        self = path.absolute(in: .root)
+    }
+
     package func appending(_ name: FileName) -> FilePath {
         FilePath(unchecked: trimmedBytes + (trimmedBytes == [Self.slash] ? [] : [Self.slash]) + name.bytes)
     }

@@ -25,6 +25,7 @@ package struct Seal: Hashable, Codable, Sendable {
 package enum RemoteState: Hashable, Codable, Sendable {
     case block(BlockLedger)
     case tus(TusLedger)
+    case directory(DirectoryLedger)
 
     /// The seal whose bytes the far side holds.
     package var seal: UUID {
@@ -32,6 +33,7 @@ package enum RemoteState: Hashable, Codable, Sendable {
             switch self {
             case .block(let ledger): ledger.seal
             case .tus(let ledger): ledger.seal
+            case .directory(let ledger): ledger.seal
             }
         }
         set {
@@ -42,6 +44,9 @@ package enum RemoteState: Hashable, Codable, Sendable {
             case .tus(var ledger):
                 ledger.seal = newValue
                 self = .tus(ledger)
+            case .directory(var ledger):
+                ledger.seal = newValue
+                self = .directory(ledger)
             }
         }
     }
@@ -55,6 +60,9 @@ package enum RemoteState: Hashable, Codable, Sendable {
         case (.tus(var new), .tus(let old)):
             new.offset = old.offset
             return new == old
+        case (.directory(var new), .directory(let old)):
+            new.offset = old.offset
+            return new == old
         default: return false
         }
     }
@@ -64,6 +72,7 @@ package enum RemoteState: Hashable, Codable, Sendable {
         switch self {
         case .block(let ledger): ledger.acknowledged
         case .tus(let ledger): ledger.offset
+        case .directory(let ledger): ledger.offset
         }
     }
 }

@@ -56,6 +56,8 @@ actor Destinations {
         case .server(let url, _):
             let access = access(to: url, profile, tokenFile)
             return NegotiatedDestination(block: block(access, profile), tus: tus(access))
+        case .directory(let path):
+            return DirectoryDestination(path, crashPoints: environment.crashPoints, log: log.scope("upload"))
         case .builtIn, .named: return try builtInDestination()
         }
     }
@@ -199,7 +201,7 @@ private struct BuiltInDestination: Destination {
         let receipt = try await inner.upload(source, from: remote, ledger: ledger)
         let name = receipt.url.split(separator: "/").last.map(String.init) ?? ""
         return Receipt(
-            url: FileURL.text(directory) + "/" + name, size: receipt.size, sha256: receipt.sha256, proof: receipt.proof)
+            url: directory.fileURL + "/" + name, size: receipt.size, sha256: receipt.sha256, proof: receipt.proof)
     }
 
     func name(for path: String) -> String { inner.name(for: path) }
@@ -207,9 +209,4 @@ private struct BuiltInDestination: Destination {
     func abandon(_ remote: RemoteState, named name: String) async throws -> Abandonment {
         try await inner.abandon(remote, named: name)
     }
-}
-
-/// Paths as `file:` URLs (RFC 8089).
-enum FileURL {
-    static func text(_ path: FilePath) -> String { "file://" + path.percentEncoded }
 }

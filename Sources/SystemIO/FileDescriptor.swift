@@ -146,6 +146,12 @@ package struct FileDescriptor: ~Copyable, Sendable {
         _ = linux_start_writing(number, range.lowerBound, range.upperBound - range.lowerBound)
     }
 
+    /// Has the kernel drop what it holds of the file, once that is on the disk (`posix_fadvise(2)`), so that what is read next
+    /// comes from there; a hint that may be ignored.
+    package func forgetCached() {
+        _ = posix_fadvise(number, 0, 0, POSIX_FADV_DONTNEED)
+    }
+
     /// Tells the kernel that the file is read once from front to back (`posix_fadvise(2)`); a hint that may be ignored.
     package func expectSequentialReading() {
         _ = posix_fadvise(number, 0, 0, POSIX_FADV_SEQUENTIAL)

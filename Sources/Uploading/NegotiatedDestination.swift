@@ -20,7 +20,7 @@ package struct NegotiatedDestination: Destination {
             switch remote {
             case .block: block
             case .tus: tus
-            case nil: try await tus.isSpoken() ? tus : block
+            case .directory, nil: try await tus.isSpoken() ? tus : block
             }
         return try await chosen.upload(source, from: remote, ledger: ledger)
     }
@@ -29,6 +29,7 @@ package struct NegotiatedDestination: Destination {
         switch remote {
         case .block: try await block.abandon(remote, named: name)
         case .tus: try await tus.abandon(remote, named: name)
+        case .directory: .leftToExpire
         }
     }
 }

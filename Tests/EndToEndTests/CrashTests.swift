@@ -202,6 +202,23 @@ struct CrashTests {
         #expect(try await home.items().map { $0["state"] as? String } == ["done"])
     }
 
+    @Test(
+        "at every point of a copy into a directory",
+        arguments: ["before-open", "after-open-answered", "after-receipt-answered", "after-receipt-stored"])
+    func directory(point: String) async throws {
+        let bytes = try recording()
+        try FileManager.default.createDirectory(atPath: home.path + "/nas", withIntermediateDirectories: false)
+        let crashed = try await home.run(["capture.bin", "--to", "./nas"], ["INGEST_CRASH_AT": point])
+        #expect(crashed.status == 1009, "the point is never reached: \(crashed.errors)")
+        let finished = try await home.run(["run", "--once"])
+        #expect(finished.status == 0, "\(finished.errors)")
+        let names = try FileManager.default.contentsOfDirectory(atPath: home.path + "/nas")
+        #expect(names.count == 1 && names[0].hasSuffix("capture.bin"), "\(names)")
+        #expect(try home.directory.file("nas/" + names[0]).contents() == bytes)
+        #expect(home.cached == [])
+        #expect(try await home.items().first?["receipt"] as? String == "digest")
+    }
+
     @Test("killed in the middle of a request of tus, again and again: what arrived is not sent again")
     func tusKills() async throws {
         let server = try await TusServer()

@@ -212,6 +212,7 @@ struct DestinationTests {
             case .block: "block"
             case .tus: "tus"
             case .server: "http"
+            case .directory: "file"
             case .builtIn, .named: ""
             }
         #expect(!kind.isEmpty && argument.hasPrefix(kind))
@@ -226,6 +227,14 @@ struct DestinationTests {
         ])
     func invalid(argument: String) {
         #expect(throws: DestinationAddress.Problem.self) { try DestinationAddress(argument: argument) }
+    }
+
+    @Test("a directory's URL and its path are each the other's", arguments: ["/mnt/nas", "/a b/ü%", "/"])
+    func directories(path: String) throws {
+        let path = try #require(FilePath(path))
+        let address = try DestinationAddress(argument: path.fileURL)
+        guard case .directory(let read) = address else { throw Wrong() }
+        #expect(read == path && address.text == path.fileURL)
     }
 
     @Test("a password in a URL is refused and not repeated")

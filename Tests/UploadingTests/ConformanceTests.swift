@@ -25,19 +25,25 @@ protocol FarSide: Sendable {
 
 /// Which destinations are tried.
 enum FarSideKind: String, CaseIterable, Sendable {
-    case ourReceiver, independentServer, tusServer
+    case ourReceiver, independentServer, tusServer, directory
 
     func start() async throws -> any FarSide {
         switch self {
         case .ourReceiver: try OurReceiver()
         case .independentServer: try await IndependentServer()
         case .tusServer: try await IndependentTusServer()
+        case .directory: try PlainDirectory()
         }
     }
 
     /// How often is stored where six blocks arrive at once: what is meant, the opening, each block; of the block protocol not the
-    /// last, whose answer is the receipt. Where it goes on later tus is asked how much is there.
-    var saves: Int { self == .tusServer ? 10 : 8 }
+    /// last, whose answer is the receipt; of a directory the name. Where it goes on later tus is asked how much is there.
+    var saves: Int {
+        switch self {
+        case .ourReceiver, .independentServer: 8
+        case .tusServer, .directory: 10
+        }
+    }
 }
 
 private final class OurReceiver: FarSide {
@@ -118,6 +124,30 @@ private final class IndependentTusServer: FarSide {
     func forget() throws { throw TestFailure("this server forgets by its fault “gone”") }
 }
 
+private final class PlainDirectory: FarSide {
+    private let directory: TemporaryDirectory
+    let destination: any Destination
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        destination = DirectoryDestination(directory.path, step: 1000, sharesBlocks: false)
+    }
+
+    private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: directory.path.text) }
+
+    func digests() throws -> [String] {
+        try names().filter { !$0.hasPrefix(".ingest") }.map {
+            SHA256.digest(of: try directory.file($0).contents()).hex
+        }
+    }
+
+    func unfinished() throws -> Int { try names().count { $0.hasPrefix(".ingest") } }
+
+    func forget() throws {
+        for name in try names() where name.hasPrefix(".ingest") { try FileSystem.remove(directory.file(name)) }
+    }
+}
+
 /// What every destination must do. A new one is done when these pass.
 @Suite("Conformance of destinations", .timeLimit(.minutes(10)))
 struct ConformanceTests {
@@ -159,6 +189,7 @@ struct ConformanceTests {
         switch try #require(ledger.current.saved.first) {
         case .block(let intent): #expect(intent.token == nil && intent.acknowledgedCount == 0)
         case .tus(let intent): #expect(intent.address == nil && intent.offset.value == 0)
+        case .directory(let intent): #expect(intent.name == nil && intent.offset.value == 0)
         }
     }
 
@@ -211,7 +242,7 @@ struct ConformanceTests {
         }
         let outcome = try await far.destination.abandon(#require(ledger.current.remote), named: "clip.mov")
         // Step 2 is the token: it was never stored, and only a far side that knows the key finds the upload again.
-        if step > 2 || kind == .ourReceiver {
+        if step > 2 || kind == .ourReceiver || kind == .directory {
             #expect(outcome == .dropped)
             #expect(try far.unfinished() == 0)
         }
@@ -223,9 +254,9 @@ struct ConformanceTests {
         }
     }
 
-    @Test("a far side that forgot gets everything again")
-    func forgotten() async throws {
-        let far = try await FarSideKind.ourReceiver.start()
+    @Test("a far side that forgot gets everything again", arguments: [FarSideKind.ourReceiver, .directory])
+    func forgotten(kind: FarSideKind) async throws {
+        let far = try await kind.start()
         let bytes = TestBytes.make(5500)
         let seal = UUID()
         let first = TestLedger { if $0 == 5 { throw Stop() } }
