@@ -172,6 +172,11 @@ package final class CodecParameters: @unchecked Sendable {
         }
     }
 
+    /// Whether pictures are shown in another order than they are decoded in, as far as has been found out.
+    package var isReordered: Bool { reorderDelay > 0 }
+    /// Pictures that a decoder takes in before it gives out the first one.
+    package var reorderDelay: Int { Int(pointer.pointee.video_delay) }
+
     /// Where its configuration record says how many bytes the length of a unit has (ISO/IEC 14496-15, sections 5.3.3 and 8.3.3);
     /// `nil` for other codecs than H.264 and HEVC.
     package var placeOfLengthSize: Int? {

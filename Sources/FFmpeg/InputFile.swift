@@ -175,6 +175,9 @@ package final class InputFile {
         av_dict_set(&options, "format_whitelist", formats.joined(separator: ","), 0)
         // No playlist, no reference inside a file leads anywhere else.
         av_dict_set(&options, "protocol_whitelist", "file", 0)
+        // In streams without a head a track is not known before its first packet: sound may come long after the picture.
+        av_dict_set(&options, "probesize", "\(Self.mostProbed)", 0)
+        av_dict_set(&options, "analyzeduration", "\(60 * AV_TIME_BASE)", 0)
         let url = Array("file:".utf8).map { CChar(bitPattern: $0) } + path.map { CChar(bitPattern: $0) } + [0]
         try check(avformat_open_input(&opened, url, nil, &options), "open")
         guard let opened else { throw FFmpegError("open", code: ingest_ff_invalid_data()) }
@@ -220,6 +223,9 @@ package final class InputFile {
         if let context { FFmpegLog.forget(UnsafeRawPointer(context)) }
         avformat_close_input(&context)
     }
+
+    /// Bytes that are read at most to find out what there is; they are kept in memory until they are read again.
+    private static let mostProbed = 24 << 20
 
     /// Whether there was no memory for the index of one of its streams, which the demuxer of mp4 does not report.
     package var lacksIndex: Bool {

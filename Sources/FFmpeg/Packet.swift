@@ -144,6 +144,7 @@ package final class Frame: @unchecked Sendable {
     package var isInterlaced: Bool { ingest_ff_frame_is_interlaced(pointer) != 0 }
     package var sampleCount: Int { Int(pointer.pointee.nb_samples) }
     package var sampleRate: Int { Int(pointer.pointee.sample_rate) }
+    package var channels: Int { Int(pointer.pointee.ch_layout.nb_channels) }
 
     /// Lets the encoder choose the kind of the picture.
     package func forgetPictureType() {

@@ -12,7 +12,7 @@ package struct MediaJob: Hashable, Codable, Sendable {
     /// Exists already, empty, private, and is written over.
     package let output: FilePath
     /// `nil` changes the container only.
-    package let settings: CompressSettings?
+    package var settings: CompressSettings?
     /// Threads of the video encoder; fixed, because the bytes depend on it.
     package let threads: Int
     /// The process's nice value; `nil` leaves it.

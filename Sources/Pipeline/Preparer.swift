@@ -180,7 +180,13 @@ struct Preparer {
         } catch let refusal as NotWorthwhile {
             let forecast = refusal.forecast
             // Changing the container reads all of it, and finds where it is cut off or torn.
-            let remuxed = try await convert(item, settings: nil, isOnlyLookedAt: !forecast.isWorthRemuxing)
+            let remuxed: PreparedCopy
+            do {
+                remuxed = try await convert(item, settings: nil, isOnlyLookedAt: !forecast.isWorthRemuxing)
+            } catch let fault as Fault where fault.code == .nothingToEncode {
+                // No other container holds it, which shows only on the way.
+                return try await keepOriginal(item, instead: forecast.size)
+            }
             if !remuxed.marks.isEmpty {
                 if !forecast.isWorthRemuxing { for loss in remuxed.losses { reporter.report(.loss(loss)) } }
                 return remuxed

@@ -184,9 +184,12 @@ struct Comparison {
     private func compareColours(_ old: InputStream, _ made: InputStream, _ outcome: inout Outcome) {
         // What was RGB has become something else; that is said by itself.
         if old.pixelFormat.isRGB { return }
+        // Nothing need be said of VP8's: they are those of BT.601 (RFC 6386, section 9.2).
+        let isDefined = old.codecName == "vp8"
         for (before, after) in zip(old.colour.names, made.colour.names) {
             // Where nothing is said, limited range is meant (ITU-T H.264 and H.265, annex E).
             if before.property == "colour range", (before.name ?? "tv") == (after.name ?? "tv") { continue }
+            if isDefined, before.name == nil { continue }
             if before.name == nil, let named = after.name, before.property != "chroma location" {
                 outcome.losses.append(
                     Loss(

@@ -26,6 +26,9 @@ struct CopyMaker {
         let forecast: CopyForecast
     }
 
+    /// Thrown where sound that was copied is not of one kind from its beginning to its end.
+    struct SoundChanges: Error {}
+
     func make() throws -> Made {
         let input = try Source.open(job.input, headIsRead: headIsRead)
         let index = Source.index(of: job.input, input)
@@ -50,6 +53,7 @@ struct CopyMaker {
             let gap = gap(for: plan, input, index)
             let written = try mux(lanes, Head(input: input, plan: plan, metadata: metadata, gap: gap), ticker: ticker)
             let tallies = lanes.flatMap { $0.shared.found }
+            if tallies.contains(where: { $0.changesFormat }) { throw SoundChanges() }
             let damage = DamageCheck.damage(in: tallies)
             if let damage {
                 if job.care.damaged != .salvage { throw DamageCheck.fault(damage) }
@@ -70,6 +74,7 @@ struct CopyMaker {
                 tracks: tracks, losses: self.losses(of: plan, tallies), plan: plan, input: input,
                 summary: summary(of: tracks, tallies, damage))
         } catch {
+            if error is SoundChanges { throw error }
             throw Source.fault(for: error)
         }
     }

@@ -65,6 +65,8 @@ struct StreamTally: Sendable {
     var writtenEnd = 0.0
     /// Packets or pictures whose time is not the recording's: it said none, or one that could not be.
     var moved: Int64 = 0
+    /// Whether sound changes its samples a second or its channels in the middle, which the container has one place for.
+    var changesFormat = false
     /// What else was found to be lost on the way.
     var losses: [Loss] = []
     /// How the recording's picture ends, where it has been looked at meanwhile.
@@ -99,6 +101,7 @@ struct StreamTally: Sendable {
         let own = damagedInFront + damaged + damagedAtEnd
         frames = judgement.frames
         heard = judgement.heard
+        changesFormat = judgement.changesFormat
         good = judgement.good
         damagedInFront = judgement.damagedInFront
         damaged = judgement.damaged + own
@@ -233,13 +236,16 @@ final class PacketReader {
         let offset = Source.startOffset(input)
         offsets = streams.map { $0.timeBase.rescale(offset, from: Source.microseconds) }
         troublesBefore = input.complaints
+        let declaredEnd = Self.declaredEnd(of: input)
         tallies = streams.map { stream in
             let isMedia = stream.kind == .video || stream.kind == .audio && stream.isKnown
+            // AVI counts pieces of sound, empty ones too.
+            let isCounted = isMedia && !(stream.kind == .audio && input.formatName == "avi")
+            let declaresEach = declaredEnd == nil && (hasIndex || input.declaresDuration)
             return StreamTally(
                 kind: stream.kind,
-                declared: isMedia && (hasIndex || input.declaresDuration)
-                    ? stream.duration.map { stream.timeBase.seconds($0) } : nil,
-                declaredEnd: Self.declaredEnd(of: input),
+                declared: isCounted && declaresEach ? stream.duration.map { stream.timeBase.seconds($0) } : nil,
+                declaredEnd: declaredEnd,
                 usualDuration: stream.kind == .video ? 1 / max(1, CopyPlan.frameRate(of: stream).value) : 0,
                 isContinuous: stream.kind == .audio && input.formatName == "flv", isJudged: isMedia)
         }

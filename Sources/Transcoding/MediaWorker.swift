@@ -34,6 +34,23 @@ package struct MediaWorker: Sendable {
 
     /// A copy that does not weigh more than was asked for; the last one that was made, if that cannot be had.
     private func make(_ job: MediaJob) throws -> CopyMaker.Made {
+        do {
+            return try makeWithinSize(job)
+        } catch is CopyMaker.SoundChanges {
+            guard var settings = job.settings, settings.sound != .copy else {
+                throw Fault(
+                    .nothingToEncode,
+                    "its sound changes its samples a second or its channels in the middle, which mp4 cannot hold as it is; use "
+                        + "--compress\(job.settings == nil ? "" : " without --audio=copy"), or upload it as it is")
+            }
+            settings.sound = .aac
+            var job = job
+            job.settings = settings
+            return try makeWithinSize(job)
+        }
+    }
+
+    private func makeWithinSize(_ job: MediaJob) throws -> CopyMaker.Made {
         var restraint = 1.0
         var attempt = 1
         while true {

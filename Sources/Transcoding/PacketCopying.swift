@@ -14,13 +14,19 @@ final class PacketCopying: TrackWriter {
     /// Of a picture, which is decoded at its end only.
     private let ending: Errand<Ending?>?
     private let isCarried: Bool
+    /// Whether pictures are shown in another order than they stand in.
+    private let isReordered: Bool
     private var log = PacketLog()
     private var streamEnd = StreamEnd()
     /// What a picture without a duration gets, in the stream's time base.
     private let usualDuration: Int64
+    /// Of the newest packet that said one.
+    private var knownDuration: Int64 = 0
     private var firstTime: Int64?
     /// When the first packet in decoding order is shown; what is shown before it libavformat's edit list hides.
     private var beginning: Int64?
+    /// Packets without a time of presentation before the first that had one, of pictures in another order; `nil` behind that.
+    private var untimed: Int? = 0
     private var hasShown = false
     private var hasKey = false
     /// The first packets, as long as nothing tells when they are to be decoded: some containers say it only where pictures
@@ -29,6 +35,11 @@ final class PacketCopying: TrackWriter {
     private var moved: Int64 = 0
     private let stripsLocation: Bool
     private var placed: Int64 = 0
+
+    private static let withoutTimes = Fault(
+        .nothingToEncode,
+        "its container does not say when its pictures are shown, and they stand in another order; --compress finds out by "
+            + "decoding them, or upload it as it is")
 
     /// No codec puts more pictures in order at once.
     private static let mostPending = 32
@@ -57,6 +68,7 @@ final class PacketCopying: TrackWriter {
         self.stream = stream
         self.slot = slot
         self.state = state
+        isReordered = stream.kind == .video && stream.parameters.isReordered
         usualDuration = stream.kind == .video ? PictureClock(stream, most: nil).usualDuration : 0
         let isSound = stream.kind == .audio && !isCarried
         judge = isSound && stream.hasDecoder ? SoundJudge(stream) : nil
@@ -78,6 +90,7 @@ final class PacketCopying: TrackWriter {
         // The muxer passes over them.
         if packet.size == 0, stream.kind != .video, stream.kind != .audio { return true }
         if stripsLocation, stream.kind == .video, CamcorderData.isIn(packet) { throw CamcorderData.refusal }
+        if isReordered { try followTimes(packet) }
         if stripsLocation, stream.kind == .subtitle, PositionText.isIn(packet) {
             placed += 1
             return true
@@ -98,6 +111,13 @@ final class PacketCopying: TrackWriter {
         return write(packet)
     }
 
+    private func followTimes(_ packet: Packet) throws(Fault) {
+        guard let count = untimed else { return }
+        untimed = packet.presentation == nil ? count + 1 : nil
+        // A stream may begin between two times.
+        if count > Self.mostPending { throw Self.withoutTimes }
+    }
+
     /// The first packets, evenly before the moment at which the next one is decoded.
     private func release(_ waiting: [Packet], before next: Int64?) throws -> Bool {
         pending = nil
@@ -115,6 +135,9 @@ final class PacketCopying: TrackWriter {
         let time = max(packet.presentation ?? decoding, decoding)
         if time != packet.presentation { moved += 1 }
         packet.presentation = time
+        // The last packet may say nothing of its duration, and the muxer would take that for none.
+        if packet.duration <= 0, stream.kind == .audio { packet.duration = knownDuration }
+        if packet.duration > 0 { knownDuration = packet.duration }
         log.note(time, end: time + (packet.duration > 0 ? packet.duration : usualDuration))
         beginning = beginning ?? time
         if !packet.isDiscarded {
@@ -129,6 +152,7 @@ final class PacketCopying: TrackWriter {
     }
 
     func finish(_ reader: PacketReader) throws -> Bool {
+        if let untimed, untimed > 0 { throw Self.withoutTimes }
         if let pending { guard try release(pending, before: nil) else { return false } }
         if let judge {
             let judgement = try judge.finish()

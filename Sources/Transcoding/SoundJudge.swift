@@ -33,11 +33,21 @@ final class SoundJudge {
     private static func judge(_ stream: InputStream, _ packets: BoundedQueue<Packet>) throws -> StreamTally {
         var tally = StreamTally(kind: stream.kind)
         let decoder = try Decoder(stream, threads: 1)
+        var first: (rate: Int, channels: Int)?
+        var hasChanged = false
+        func check(_ frame: Frame) -> Bool {
+            let found = (rate: frame.sampleRate, channels: frame.channels)
+            // Other codecs say it in each packet; AAC's are without their heads in mp4.
+            if let first, first != found, stream.isLowComplexityAAC { hasChanged = true }
+            first = first ?? found
+            return true
+        }
         while let packet = packets.pop() {
             if packet.isDamaged { tally.noteDamage() }
-            try SoundDecoding.decode(packet, with: decoder, into: &tally) { _ in true }
+            try SoundDecoding.decode(packet, with: decoder, into: &tally) { check($0) }
         }
-        try SoundDecoding.decode(nil, with: decoder, into: &tally) { _ in true }
+        try SoundDecoding.decode(nil, with: decoder, into: &tally) { check($0) }
+        tally.changesFormat = hasChanged
         return tally
     }
 }

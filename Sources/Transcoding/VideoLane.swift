@@ -71,6 +71,7 @@ final class VideoLane: Lane {
                 if let packet = next?.packet, packet.isKey, !hasCamcorderData {
                     hasCamcorderData = CamcorderData.isIn(packet)
                 }
+                if let packet = next?.packet { clock.follow(packet) }
                 if let packet = next?.packet, !packet.isDiscarded, let time = packet.presentation { roll.sent(time) }
                 guard try decode(next?.packet, with: decoder, reader, clock, &roll) else { break }
                 if next == nil { break }

@@ -549,6 +549,84 @@ struct DamageTests {
         #expect(try await making.make(padded).summary().videoFrames == 50)
     }
 
+    @Test(
+        "sound that begins long after the picture is no damage, and stays where it was",
+        arguments: [("mkv", 10), ("mp4", 10), ("ts", 20), ("mpg", 20)], [true, false])
+    func lateSound(_ kind: (container: String, start: Int), isCompressing: Bool) async throws {
+        let making = try Making()
+        let isProgramStream = kind.container == "mpg"
+        let whole = try await making.record(
+            "first.mkv",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=25:duration=26", "-itsoffset", "\(kind.start)", "-f",
+                "lavfi",
+                "-i", "sine=duration=5:sample_rate=48000", "-map", "0", "-map", "1", "-c:v",
+                isProgramStream ? "mpeg2video" : "libx264", "-pix_fmt", "yuv420p", "-c:a",
+                isProgramStream ? "mp2" : "aac",
+            ])
+        let late = try await making.record("late.\(kind.container)", ["-i", whole.text, "-map", "0", "-c", "copy"])
+        let made = try await making.make(late, isCompressing ? CompressSettings(preset: .fast) : nil)
+        let times = try await (
+            Judge.times(made.path, "v"), Judge.times(made.path, "a")
+        )
+        #expect(made.fault == nil && times.0.count == 650, "\(made.fault?.reason ?? "")")
+        // The first packet may be what an encoder needs before its first sample.
+        let start = try #require(times.1.first) - (try #require(times.0.first))
+        #expect(abs(start - Double(kind.start)) < 0.06, "\(start)")
+    }
+
+    @Test("pictures that a container keeps in another order without saying when they are shown")
+    func reorderedWithoutTimes() async throws {
+        let making = try Making()
+        let source = try await making.record(
+            "reordered.avi",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=7", "-f", "lavfi", "-i", "sine=duration=7",
+                "-c:v",
+                "libx264", "-bf", "3", "-c:a", "mp3",
+            ])
+        let made = try await making.make(source)
+        #expect(made.fault == nil && made.losses.isEmpty, "\(made.losses)")
+        let times = try await Judge.times(made.path, "v")
+        #expect(times == (0..<70).map { Double($0) / 10 })
+        #expect(try await making.make(source, nil).fault?.code == .nothingToEncode)
+    }
+
+    @Test("AAC that changes its samples a second and its channels is encoded; what encodes nothing refuses it")
+    func changingSound() async throws {
+        let making = try Making()
+        var parts: [String] = []
+        for (rate, channels) in [("48000", "1"), ("44100", "2")] {
+            let part = try await making.record(
+                "part\(channels).ts",
+                [
+                    "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=4", "-f", "lavfi", "-i",
+                    "sine=frequency=440:sample_rate=\(rate):duration=4", "-ac", channels, "-c:v", "libx264", "-c:a",
+                    "aac",
+                ])
+            parts.append("file '\(part.text)'")
+        }
+        let list = try making.directory.write(Array(parts.joined(separator: "\n").utf8), to: "parts.txt")
+        let source = try await making.record(
+            "both.ts", ["-f", "concat", "-safe", "0", "-i", list.text, "-c", "copy"])
+        let made = try await making.make(source)
+        #expect(made.fault == nil, "\(made.fault?.reason ?? "")")
+        let sound = try #require(try await Judge.probe(made.path).audio.first)
+        #expect(abs(sound.length - 8) < 0.2)
+        #expect(try await making.make(source, nil).fault?.code == .nothingToEncode)
+        let kept = try await making.make(source, CompressSettings(preset: .fast, sound: .copy))
+        #expect(kept.fault?.code == .nothingToEncode)
+    }
+
+    @Test("VP8's colours are what they are by definition: nothing is lost of them")
+    func vp8() async throws {
+        let making = try Making()
+        let source = try await making.record(
+            "live.webm", ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=2", "-c:v", "libvpx"])
+        let made = try await making.make(source)
+        #expect(made.fault == nil && made.losses.isEmpty, "\(made.losses)")
+    }
+
     @Test("in a container with one duration for all streams it is enough that one of them reaches it")
     func shorterTracks() async throws {
         let making = try Making()
