@@ -196,7 +196,11 @@ package struct TusDestination: Destination {
                     overridesMethod ? .post : .patch, target.text, headers: Self.headers(fields, authorisation),
                     body: HTTPBody([.file(slice)]), answerTimeout: Self.sendingTimeout)
                 http.limiters = source.limiters
-                http.onSent = { ledger.inFlight($0) }
+                http.onSent = {
+                    ledger.inFlight($0)
+                    // A request may carry all of it: the digest is taken meanwhile.
+                    source.passed(range.lowerBound + $0)
+                }
                 return http
             }
             return try read(answer, isChecked: algorithm != nil)
