@@ -130,10 +130,13 @@ final class PacketCopying: TrackWriter {
     }
 
     private func write(_ packet: Packet) -> Bool {
-        let decoding = log.follow(packet.decoding ?? packet.presentation ?? .min)
+        let given = packet.decoding
+        let decoding = log.follow(given ?? packet.presentation ?? .min)
         packet.decoding = decoding
-        let time = max(packet.presentation ?? decoding, decoding)
-        if time != packet.presentation { moved += 1 }
+        // What is shown in the order in which it is decoded is shown when it is decoded.
+        let known = packet.presentation ?? (isReordered ? nil : given)
+        let time = max(known ?? decoding, decoding)
+        if time != known { moved += 1 }
         packet.presentation = time
         // The last packet may say nothing of its duration, and the muxer would take that for none.
         if packet.duration <= 0, stream.kind == .audio { packet.duration = knownDuration }

@@ -592,6 +592,32 @@ struct DamageTests {
         #expect(try await making.make(source, nil).fault?.code == .nothingToEncode)
     }
 
+    @Test("times of decoding alone are enough where pictures stand in their order, also before the beginning")
+    func decodingTimesAlone() async throws {
+        let making = try Making()
+        let source = try await making.record(
+            "negative.asf",
+            [
+                "-f", "lavfi", "-i", "testsrc2=size=64x64:rate=10:duration=3", "-f", "lavfi", "-i", "sine=duration=3",
+                "-c:v",
+                "libx264", "-bf", "0", "-c:a", "aac",
+            ])
+        var bytes = try source.contents()
+        // The preroll in the file's properties (ASF, section 3.2), which is taken from every time: half a second more.
+        let properties: [UInt8] = [
+            0xA1, 0xDC, 0xAB, 0x8C, 0x47, 0xA9, 0xCF, 0x11, 0x8E, 0xE4, 0x00, 0xC0, 0x0C, 0x20, 0x53, 0x65,
+        ]
+        let place = try #require(bytes.indices.first { bytes[$0...].starts(with: properties) }) + 80
+        let preroll = UInt16(bytes[place]) + UInt16(bytes[place + 1]) << 8 + 500
+        bytes[place] = UInt8(truncatingIfNeeded: preroll)
+        bytes[place + 1] = UInt8(truncatingIfNeeded: preroll >> 8)
+        let negative = try making.directory.write(bytes, to: "earlier.asf")
+        let made = try await making.make(negative, nil)
+        #expect(made.fault == nil, "\(made.fault?.reason ?? "")")
+        let times = try await Judge.times(made.path, "v")
+        #expect(times.count == 30 && zip(times, times.dropFirst()).allSatisfy { abs($1 - $0 - 0.1) < 0.0015 })
+    }
+
     @Test("AAC that changes its samples a second and its channels is encoded; what encodes nothing refuses it")
     func changingSound() async throws {
         let making = try Making()
