@@ -179,13 +179,6 @@ package struct BlockUpload: Sendable {
         return .success(Receipt(url: url, size: size, sha256: nil, proof: size.value == 0 ? .size : .parts))
     }
 
-    /// A receipt that does not fit the copy.
-    package enum ReceiptProblem: Error, Sendable {
-        /// The far side's file is to be dropped; the ledger now describes a new upload.
-        case startAnew
-        case failed(Fault)
-    }
-
     // MARK: - Answers
 
     private mutating func accept(_ answer: BlockAnswer, to request: Request, _ response: Response) -> Outcome {

@@ -102,6 +102,13 @@ package struct Receipt: Hashable, Codable, Sendable {
     }
 }
 
+/// A receipt that does not fit the copy.
+package enum ReceiptProblem: Error, Sendable {
+    /// The far side's file is to be dropped; the ledger now describes a new upload.
+    case startAnew
+    case failed(Fault)
+}
+
 /// Something the far side should drop; outlives the item it came from.
 package struct Debt: Hashable, Sendable {
     package let destination: DestinationAddress

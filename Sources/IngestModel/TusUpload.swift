@@ -189,7 +189,7 @@ package struct TusUpload: Sendable {
     ///
     /// - Parameter sha256: of the copy.
     /// - Returns: the receipt; `startAnew` where the far side's file is of no use and the ledger describes a new upload.
-    package mutating func judge(sha256: SHA256Digest) -> Result<Receipt, BlockUpload.ReceiptProblem> {
+    package mutating func judge(sha256: SHA256Digest) -> Result<Receipt, ReceiptProblem> {
         let address = ledger.address ?? ""
         guard let theirs else {
             let proof: Receipt.Proof = ledger.hasUnproven || ledger.fileSize.value == 0 ? .size : .parts

@@ -204,8 +204,6 @@ private struct BuiltInDestination: Destination {
             url: directory.fileURL + "/" + name, size: receipt.size, sha256: receipt.sha256, proof: receipt.proof)
     }
 
-    func name(for path: String) -> String { inner.name(for: path) }
-
     func abandon(_ remote: RemoteState, named name: String) async throws -> Abandonment {
         try await inner.abandon(remote, named: name)
     }

@@ -15,9 +15,10 @@ package enum FileSystem {
         case directory
     }
 
-    /// Opens or makes a file. `following` says whether a symbolic link as the last component is followed.
+    /// Opens or makes a file. `following` says whether a symbolic link as the last component is followed; `isPrivate`, whether one that
+    /// is made is for its owner alone, or as the process makes files (`umask(2)`).
     package static func open(
-        _ path: FilePath, _ access: Access, following: Bool = true
+        _ path: FilePath, _ access: Access, following: Bool = true, isPrivate: Bool = true
     ) throws(SystemError) -> FileDescriptor {
         var flags: CInt =
             switch access {
@@ -34,7 +35,9 @@ package enum FileSystem {
             case .creating: "create"
             default: "open"
             }
-        let number = try retrying(operation, path) { path.withCString { Glibc.open($0, flags, 0o600) } }
+        let number = try retrying(operation, path) {
+            path.withCString { Glibc.open($0, flags, isPrivate ? 0o600 : 0o666) }
+        }
         return FileDescriptor(owning: number, path: path)
     }
 

@@ -31,11 +31,6 @@ package struct BlockDestination: Destination {
         self.log = log
     }
 
-    /// The protocol knows no directories.
-    package func name(for path: String) -> String {
-        String(path.map { $0 == "/" ? "_" : $0 })
-    }
-
     package func upload(
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
     ) async throws -> Receipt {
@@ -207,15 +202,7 @@ package struct BlockDestination: Destination {
         crashPoints.reach(.beforeAbandon)
         let response = try await delete(token)
         crashPoints.reach(.afterAbandon)
-        switch response.status {
-        case 200..<300: return .dropped
-        case 404, 405, 410, 501: return .leftToExpire
-        case 408, 425, 429, 500...599:
-            throw Fault(
-                .busy, "the destination answered \(response.status)",
-                retry: .later(after: RetryAfter.seconds(response.header("Retry-After"), now: Date())))
-        default: return .leftToExpire
-        }
+        return try Abandonment(response)
     }
 
     private func delete(_ token: String) async throws -> HTTPResponse {

@@ -1,4 +1,5 @@
 import Checksums
+import FoundationEssentials
 package import HTTPClient
 package import IngestModel
 import Synchronization
@@ -29,12 +30,34 @@ package protocol Destination: Sendable {
     func abandon(_ remote: RemoteState, named name: String) async throws -> Abandonment
 }
 
+extension Destination {
+    /// Without directories: neither protocol has them, and files lie in a directory itself.
+    package func name(for path: String) -> String {
+        String(path.map { $0 == "/" ? "_" : $0 })
+    }
+}
+
 /// What became of an upload that was given up.
 package enum Abandonment: Hashable, Sendable {
     /// The far side holds nothing of it any more.
     case dropped
     /// The far side cannot drop uploads, or does not know this one; what it holds expires there.
     case leftToExpire
+
+    /// What an answer to `DELETE` means.
+    ///
+    /// - Throws: a `Fault` where it should be asked again later.
+    init(_ response: HTTPResponse) throws(Fault) {
+        switch response.status {
+        case 200..<300: self = .dropped
+        case 501: self = .leftToExpire
+        case 408, 423, 425, 429, 500...599:
+            throw ServerStatus.fault(
+                response.status, detail: "",
+                retryAfter: RetryAfter.seconds(response.header("Retry-After"), now: Date()))
+        default: self = .leftToExpire
+        }
+    }
 }
 
 /// Where a destination writes its steps down. Each call returns when the step is stored.

@@ -36,11 +36,6 @@ package struct DirectoryDestination: Destination {
         self.log = log
     }
 
-    /// Files lie in the directory itself.
-    package func name(for path: String) -> String {
-        String(path.map { $0 == "/" ? "_" : $0 })
-    }
-
     package func upload(
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
     ) async throws -> Receipt {
@@ -112,7 +107,8 @@ package struct DirectoryDestination: Destination {
         let isFirst = state.offset.value == 0
         crashPoints.reach(.beforeOpen)
         let isShared = try await attempt {
-            let file = try FileSystem.open(path, .openingOrCreating)
+            // Others are to find it there as if it had been copied by hand.
+            let file = try FileSystem.open(path, .openingOrCreating, isPrivate: false)
             if !isFirst { return false }
             try file.truncate(to: 0)
             return sharesBlocks && file.reflink(from: source.file.descriptor)

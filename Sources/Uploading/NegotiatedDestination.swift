@@ -11,8 +11,6 @@ package struct NegotiatedDestination: Destination {
         self.tus = tus
     }
 
-    package func name(for path: String) -> String { block.name(for: path) }
-
     package func upload(
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
     ) async throws -> Receipt {

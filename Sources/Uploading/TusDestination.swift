@@ -34,11 +34,6 @@ package struct TusDestination: Destination {
         self.log = log
     }
 
-    /// The protocol knows no directories.
-    package func name(for path: String) -> String {
-        String(path.map { $0 == "/" ? "_" : $0 })
-    }
-
     package func upload(
         _ source: UploadSource, from remote: RemoteState?, ledger: any UploadLedger
     ) async throws -> Receipt {
@@ -302,13 +297,6 @@ package struct TusDestination: Destination {
                 .delete, target.text, headers: Self.headers([("Tus-Resumable", Self.version)], authorisation))
         }.response
         crashPoints.reach(.afterAbandon)
-        switch response.status {
-        case 200..<300: return .dropped
-        case 408, 423, 425, 429, 500, 502...599:
-            throw Fault(
-                .busy, "the destination answered \(response.status)",
-                retry: .later(after: RetryAfter.seconds(response.header("Retry-After"), now: Date())))
-        default: return .leftToExpire
-        }
+        return try Abandonment(response)
     }
 }

@@ -52,6 +52,9 @@ struct DirectoryTests {
         #expect(try directory.file("far/clip.mov").contents() == [1, 2, 3])
         let copy = try directory.file("far/clip-2.mov")
         #expect(try copy.contents() == Self.bytes)
+        #expect(try FileSystem.status(of: copy).permissions & 0o600 == 0o600)
+        let plain = try directory.write([1], to: "plain")
+        #expect(try FileSystem.status(of: copy).permissions == FileSystem.status(of: plain).permissions)
         #expect(try FileSystem.status(of: copy).modified == FileTime(seconds: 1_000_000_007, nanoseconds: 5))
     }
 
