@@ -234,10 +234,7 @@ package struct BlockUpload: Sendable {
             hasRefreshed = true
             return .refreshCredentials
         }
-        return .failed(
-            Fault(
-                .credentials,
-                "the destination does not accept the token (\(response.status))\(detail(response)); \(remedy)"))
+        return .failed(ServerStatus.notAccepted(response.status, detail: detail(response), remedy: remedy))
     }
 
     private mutating func resolveConflict(_ response: Response, newKey: UUID) -> Outcome {

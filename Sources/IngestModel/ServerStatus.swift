@@ -19,4 +19,9 @@ package enum ServerStatus {
         default: Fault(.refused, "the destination refused it (\(status))\(detail)")
         }
     }
+
+    /// 401 or 403 again, after the credentials were read anew.
+    static func notAccepted(_ status: Int, detail: String, remedy: String) -> Fault {
+        Fault(.credentials, "the destination does not accept the token (\(status))\(detail); \(remedy)")
+    }
 }

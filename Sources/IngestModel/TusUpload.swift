@@ -263,10 +263,7 @@ package struct TusUpload: Sendable {
             hasRefreshed = true
             return .refreshCredentials
         }
-        return .failed(
-            Fault(
-                .credentials,
-                "the destination does not accept the token (\(response.status))\(detail(response)); \(remedy)"))
+        return .failed(ServerStatus.notAccepted(response.status, detail: detail(response), remedy: remedy))
     }
 
     private mutating func halve(_ range: Range<Int64>, _ response: Response) -> Outcome {
